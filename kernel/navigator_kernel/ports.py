@@ -70,6 +70,9 @@ class Router(Protocol):
     def retrieve(self, text: str, k: int = 12, files: Sequence[str] = ()) -> Retrieval:
         """Tier 2: the best resources for `text`, with calibrated probabilities; `files` are the files that it names."""
 
+    def varied(self, names: Sequence[str]) -> Sequence[str]:
+        """`names`, those of skills that do nearly the same as an earlier one last."""
+
 
 class Sandbox(Protocol):
     async def run(self, job: Job) -> Outcome:

@@ -267,3 +267,17 @@ def test_a_search_by_words_is_as_bold_as_its_router(tmp_path: Path) -> None:
         held.boldness = boldness
         taken[boldness] = sum(held.by_words(skills, text, 5).band == "route" for text in asked)
     assert taken["cautious"] < taken["balanced"] <= taken["bold"]
+
+
+def test_a_skill_that_does_nearly_the_same_as_an_earlier_one_comes_last(tmp_path: Path, encoder: Encoder) -> None:
+    told = {
+        "merge-pdf": "Merge PDF files into one.",
+        "join-pdf": "Join PDF files into one.",
+        "beer": "Brew a pale ale.",
+    }
+    write_skills(tmp_path, told)
+    place, by_words = routing_at(tmp_path, encoder), routing_at(tmp_path)
+    for each in (place, by_words):
+        each.router.retrieve("merge these pdf files")
+    assert list(place.router.varied(tuple(told))) == ["merge-pdf", "beer", "join-pdf"]
+    assert list(by_words.router.varied(tuple(told))) == list(told)

@@ -141,3 +141,11 @@ def test_the_rows_nearest_to_a_query_come_first_with_their_cosines() -> None:
 def test_a_place_counts_by_its_reciprocal_equals_share_one_and_nothing_has_none() -> None:
     assert places([0.2, 0.9, 0.2, 0.1, 0.0]).tolist() == [1 / 2, 1.0, 1 / 2, 1 / 4, 0.0]
     assert places([]).tolist() == []
+
+
+def test_of_rows_with_nearly_the_same_text_the_first_is_a_different_one() -> None:
+    """A chain of kin counts from those that stay: the third is far from the first, though not from the second."""
+    held = vectors([], [], [], [], texts=[along(0), along(0, 1), along(1), along(0)])
+    assert held.different([0, 1, 2, 3]) == [0, 2]
+    assert held.different([3, 2]) == [0, 1]
+    assert held.different([]) == []

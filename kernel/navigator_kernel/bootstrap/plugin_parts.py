@@ -208,6 +208,9 @@ class PluginRouter(Struct, frozen=True, kw_only=True):
         except Exception:  # noqa: BLE001 - it is recorded
             return self.own.retrieve(text, k, files)
 
+    def varied(self, names: Sequence[str]) -> Sequence[str]:
+        return self.own.varied(names)
+
     def _retrieval(self, found: Any) -> Retrieval:
         if not isinstance(found, Retrieval):
             raise TypeError(f"{type(found).__name__} is not a Retrieval")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -110,6 +110,7 @@ def is_path(word: str) -> bool:
     return bool(slash and rest and any(char.isalpha() for char in folder))
 
 
+@lru_cache(64)
 def named_files(text: str) -> Sequence[str]:
     """The names of files in running text, each once, in its order."""
     names: list[str] = []

@@ -140,6 +140,9 @@ class CascadeRouter(Struct):
             return retrieval
         return Retrieval(candidates=others, band="direct", reason="unlikely", wanted=retrieval.wanted)
 
+    def varied(self, names: Sequence[str]) -> Sequence[str]:
+        return names if self.meaning is None or self._spare is not None else self.meaning.varied(names)
+
     def _retrieved(self, skills: tuple[SkillDef, ...], text: str, k: int) -> Retrieval:
         if self.meaning is not None and self._spare is None:
             try:

@@ -46,6 +46,7 @@ SAYS = 0.05  # share of a message's words that the first skill must cover for ot
 MORE = 0.55  # share of the first one's coverage from which another skill is counted
 SAME = 0.95  # nearness to an example from which the message is that example
 PLAIN = range(2, 9)  # numbers of content terms for which words alone may decide
+READ_WHOLE = 2_000  # characters of a message of which also what it excludes says whether it wants any skill
 WITH_FILE = 0.6  # least probability that a message that names a file wants any skill
 SURE = 0.97  # probability for a name or an example: the fit has no messages of that kind
 KNOWN = 0.75  # share of a message's words known to some skill from which words alone may decide
@@ -131,6 +132,16 @@ class SemanticRanker(Struct):
         """As `retrieve`, by words alone, without vectors."""
         return self._retrieved(skills, lambda: self.judged(text, k, meaning=False))
 
+    def varied(self, names: Sequence[str]) -> Sequence[str]:
+        """`names`, those of skills that do nearly the same as an earlier one last; unchanged without vectors."""
+        with self._lock:
+            view = self.index.view
+            if view is None or view.vectors is None:
+                return names
+            rows, known = view.rows_by_digest(), [name for name in names if name in self._entries]
+            different = view.vectors.different([rows[self._entries[name][2].digest] for name in known])
+            return tuple(dict.fromkeys((*(known[at] for at in different), *names)))
+
     def _retrieved(self, skills: tuple[SkillDef, ...], judged: Callable[[], Retrieval]) -> Retrieval:
         """The result of `judged`, after `skills` became the skills to choose from. If a file of the index has the right
         length and foreign contents, the index is built again."""
@@ -177,7 +188,7 @@ class SemanticRanker(Struct):
             candidates = allowed(ranker.measured(query, meaning=way == "meaning"), text)
             if usable is not None:
                 candidates = [each for each in candidates if usable(each.row.id)]
-            wanted = self._wanted(ranker.vector(query), query, text) if way == "meaning" else None
+            wanted = self._wanted(ranker, query, text) if way == "meaning" else None
             return weigh(candidates, query, shipped(way), count, wanted) if candidates else None
 
         ranker = self._ranker
@@ -195,19 +206,15 @@ class SemanticRanker(Struct):
         result = weighed(way)
         return _NOTHING if result is None else banded(result, bands(way), self.boldness, k)
 
-    def _wanted(self, vector: Any, query: Query, text: str) -> float | None:
-        """The probability that the message wants any skill; None if nothing is fitted for this encoder. `vector` is
-        that of `query`."""
+    def _wanted(self, ranker: Ranker, query: Query, text: str) -> float | None:
+        """The probability that the message wants any skill; None if nothing is fitted for this encoder."""
         from navigator_kernel.routing.vectors import wanted_by
 
         encoder = self.index.encoder
-        if encoder is None:
+        if encoder is None or (fitted := wanted_by(encoder.id)) is None:
             return None
-        fitted = wanted_by(encoder.id)
-        if fitted is None:
-            return None
-        whole = vector if query.text == text or not is_long(text) else encoder.encode([text], "query")[0]
-        wanted = float(fitted.probabilities(whole))
+        is_apart = query.text != text and is_long(text) and len(text) <= READ_WHOLE
+        wanted = float(fitted.probabilities(encoder.encode([text], "query")[0] if is_apart else ranker.vector(query)))
         return max(wanted, WITH_FILE) if _FILE.search(text) else wanted
 
 
@@ -262,7 +269,7 @@ def _written(text: str) -> dict[str, int]:
     return {fold(hit[1]): hit.start() for hit in hits}
 
 
-def allowed(candidates: list[ScoredCandidate], text: str) -> list[ScoredCandidate]:
+def allowed(candidates: Sequence[ScoredCandidate], text: str) -> Sequence[ScoredCandidate]:
     """The candidates without those that the message rules out by name: `without internal-comms`."""
     against = {name for name, at in _written(text).items() if _AGAINST.search(_ENDS.split(text[:at])[-1])}
     return [each for each in candidates if fold(each.row.name) not in against] if against else candidates

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.language.clauses import asked_for
 from navigator_kernel.routing.words import (
@@ -63,6 +64,7 @@ TERM_LIMIT = 64  # terms of a message to search for, the rarest ones
 PLACES = ("place_words", "place_text")  # reciprocal ranks by words and by meaning (Cormack et al. 2009)
 SEMANTIC = ("near_name", "near_text", "near_shot", "taught", "near_learned", "near_words", "near_title", *PLACES)
 MEASURED = (*LEXICAL, "words_all", "words_body", *SEMANTIC)
+RECENT = 16  # texts whose candidates stay in memory
 KEPT = 4_096  # rows whose features stay in memory
 WORDS = 12  # terms of a message compared by meaning
 _RARITY_FIELDS = ("name", "purpose", "examples", "tags")
@@ -129,13 +131,17 @@ class Ranker:
         self._view, self._encoder = view, encoder
         self._rarity: dict[str, float] = {}
         self._known: dict[str, bool] = {}
-        self._last: tuple[str, Any] = ("", None)
         self._document = lru_cache(maxsize=KEPT)(self._read)
+        # a turn asks for the same texts several times
+        self._search, self._measured = lru_cache(RECENT)(self._searched), lru_cache(RECENT)(self._measured_anew)
 
     def query(self, message: str) -> Query:
         """Searches once for what the message asks for."""
         asks = asked_for(message)
         text = _FILE_TYPE.sub(self._known_type, asks) if len(content_terms(_FILE_TYPE.sub("", asks))) > 1 else asks
+        return replace(self._search(text), message=message)
+
+    def _searched(self, text: str) -> Query:
         content = content_terms(text)
         every = content or terms(text)
         words = dict(zip(self._view.words.stems(every), every, strict=True))
@@ -150,7 +156,7 @@ class Ranker:
         by_words, by_body = search(shares, SEARCHED, SCORED), search(shares, {"body": 1.0}, SCORED)
         known_words = {stem: words[stem] for stem in rarest}
         share = len(known) / max(len(words), 1)
-        return Query(text, message, len(content), features, known_words, dict(by_words), dict(by_body), share)
+        return Query(text, text, len(content), features, known_words, dict(by_words), dict(by_body), share)
 
     def _alike(self, text: str, stems: Sequence[str]) -> tuple[dict[str, float], float]:
         """The weight of each term: 1 for `stems`, ALIKE for the terms that the glossary has for a phrase of `text`; and
@@ -171,19 +177,22 @@ class Ranker:
         self._rare(stem)
         return self._known[stem]
 
-    def measured(self, query: Query, *, meaning: bool = True) -> list[ScoredCandidate]:
+    def measured(self, query: Query, *, meaning: bool = True) -> Sequence[ScoredCandidate]:
         """Every candidate with its numbers, in no order. Without `meaning`, only the first few by words, and numpy is
         not loaded."""
-        view, found_by_words = self._view, list(query.by_words)
-        if not meaning:
-            few = [(row, self._by_words(query, row, self._document(row))) for row in found_by_words[:FEW]]
-            return [ScoredCandidate(row, (*numbers, *_UNMEANT), view) for row, numbers in few]
+        if meaning:
+            return self._measured(query.text)[0]
+        few = [(row, self._by_words(query, row, self._document(row))) for row in list(query.by_words)[:FEW]]
+        return [ScoredCandidate(row, (*numbers, *_UNMEANT), self._view) for row, numbers in few]
+
+    def _measured_anew(self, text: str) -> tuple[Sequence[ScoredCandidate], Any]:
+        """The candidates of a text with their numbers, and its vector."""
+        query, view = self._search(text), self._view
         words = {term_hash(stem): (word, self._rare(stem)) for stem, word in list(query.words.items())[:WORDS]}
         by_meaning: Sequence[Sequence[float]]
-        rows, vector = [*found_by_words[:BY_WORDS], *list(query.by_body)[:BY_BODY]], None
+        rows, vector = [*list(query.by_words)[:BY_WORDS], *list(query.by_body)[:BY_BODY]], None
         if self._encoder is not None and view.vectors is not None:
             vector = self._encoded(self._encoder, query.text, words)
-            self._last = query.text, vector
             dead = view.head.dead
             nearest = view.vectors.near(vector, BY_MEANING + len(dead))[0].tolist()
             rows += [row for row in nearest if row not in dead][:BY_MEANING]
@@ -193,15 +202,15 @@ class Ranker:
         by_meaning = [_UNMEANT] * len(rows)
         if vector is not None and rows:
             by_meaning = self._by_meaning(words, vector, rows, documents, [numbers[_PURPOSE] for numbers in by_words])
-        return [
+        candidates = [
             ScoredCandidate(row, (*first, *second), view)
             for row, first, second in zip(rows, by_words, by_meaning, strict=True)
         ]
+        return candidates, vector
 
     def vector(self, query: Query) -> Any:
-        """The vector of the message that was last measured by meaning; None for another message."""
-        text, vector = self._last
-        return vector if text == query.text else None
+        """The vector of what a message asks for."""
+        return self._measured(query.text)[1]
 
     def _read(self, row: int) -> DocumentFeatures:
         *fields, grams = self._view.hashes(row)

@@ -25,6 +25,7 @@ FACETS = ("name", "text", "examples")
 SHOTS = 32  # examples of a row with their own vector
 EXPLAINING, SHARPNESS = 320, 2.0  # nearest examples that share a message, and how sharply they are distinguished
 DOUBT, TEXT_DOUBT = 0.015, 0.1  # noise of a row's only example, and of its text or another message
+KIN = 0.5  # cosine of two texts from which their skills do nearly the same
 FEW = 8  # examples that describe a row half
 OTHERS = 64  # messages that share a message with the examples of skills
 _NEW = 6  # new words of one message that get a vector: a word that no entry has says less than a common one
@@ -84,6 +85,15 @@ class Vectors:
         cosines = self._middles @ query
         nearest = _top(cosines, limit)
         return nearest, cosines[nearest]
+
+    def different(self, rows: Sequence[int]) -> list[int]:
+        """The positions in `rows` of those whose text is not as near as KIN to that of an earlier one of these."""
+        texts, positions = self._rows[list(rows), 1].astype(np.float32), list[int]()
+        kin = texts @ texts.T >= KIN
+        for at in range(len(rows)):
+            if not kin[at, positions].any():
+                positions.append(at)
+        return positions
 
     def measured(self, query: Floats, rows: Sequence[int], others: Floats | None = None) -> Floats:
         """For each row, the cosines of its name, its text and its nearest example (at least 0), how well examples

@@ -85,7 +85,8 @@ def _phrases(text: str) -> Iterator[str]:
     each process 12 ms to compile."""
     glossary, lengths, at = _glossary(), _lengths(), 0
     while at < len(text):
-        ends = (at + length for length in lengths.get(text[at], ()))
+        within = text[at] in _LATIN and text[at - 1 : at] in _LATIN
+        ends = [] if within else [at + length for length in lengths.get(text[at], ())]
         end = next((end for end in ends if text[at:end] in glossary and _is_whole(text, at, end)), at)
         if end > at:
             yield text[at:end]

@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,7 +63,6 @@ _TELLS = lazy_compile(
 _QUOTED = lazy_compile(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+'(?!\w)|“[^“”\n]+”|「[^「」\n]+」")
 _IT = lazy_compile(r"(?<![\w-])(?:it|this|that)(?![\w-])|它|该文件|这个文件", re.IGNORECASE)
 _SEPARATORS = lazy_compile(r"[,;，；、\s]+")
-_SENTENCE = lazy_compile(r"\s*+.{12,}?(?:[.!?;](?=\s|[^\x00-\x7f])|[。！？；\n])", re.DOTALL)
 _COUNTED = lazy_compile(
     r"(?:(?:one|two|three|first(?:ly)?|second(?:ly)?|third(?:ly)?|[a-c1-3]|第?[一二三])[.:)）、，：,]|[(（][a-c1-3][)）])\s*",
     re.IGNORECASE,
@@ -224,19 +222,17 @@ def _are_several(bound: Sequence[BoundStep], *, surely: bool) -> bool:
 
 def _with_nearest(bound: Sequence[BoundStep], text: str, ground: PlanningContext) -> list[BoundStep]:
     """Each step that is for a named or sure skill, once for each skill; else with those of the other skills that fit it
-    best, and a little also what the whole message is about, in turn with those that fit its first sentence."""
-    about, sure = ground.router.retrieve(text).candidates, dict[str, BoundStep]()
+    best, and a little also what the whole message is about; of skills that do nearly the same, one."""
+    about, sure = ground.router.retrieve(text, WIDE).candidates, dict[str, BoundStep]()
     for step in bound:
         if step.skill and (step.decision.tier != "retrieval" or step.decision.confidence >= SURE_OF_WISH):
             sure.setdefault(step.skill, step)
     steps: list[BoundStep] = []
     for step in bound:
         if step.decision.tier == "retrieval" and sure.get(step.skill) is not step:
-            first = _SENTENCE.match(step.text)
-            begins = ground.router.retrieve(first[0]).candidates if first and first.end() < len(step.text) else ()
-            pairs = zip_longest(_together(step.candidates, about), _together(begins))
-            names = [name for pair in pairs for name in pair if name and (name not in sure or name == step.skill)]
-            offered = tuple(dict.fromkeys(names))[:FALLBACKS]
+            near = _together(ground.router.retrieve(step.request.need, WIDE).candidates, about)
+            names = [name for name in near if name not in sure or name == step.skill]
+            offered = tuple(ground.router.varied(names[:NEAREST])[:FALLBACKS])
             step = replace(step, skill="", agent="", result=Direct(), offered=offered)
         steps.append(step)
     return steps
@@ -420,6 +416,7 @@ def _label(step: BoundStep) -> str:
 LOOKS, LESS = 0.2, 0.3  # confidence of a command that only looks, and that of the next one as a part of it
 PLANNED = 0.6  # confidence from which a skill is put in a plan
 SURE_OF_WISH = 0.85  # the same for one of several wishes of a long message, whose parts say less
+WIDE, NEAREST = 60, 12  # candidates of a wish that are compared, and of these those that may be offered
 ABOUT = 0.3  # share of what the whole message is about in what a wish is about
 UNLISTED = 0.5  # by how much a skill that is not a candidate is below the last one
 MANAGER = "skill_manager"  # the skill of lifecycle steps (AGT-6)
