@@ -238,7 +238,9 @@ def _reason(fell_out: str, data: _Told, skill: SkillDef | None, name: str) -> _R
     questions = [fields["question"] for kind, fields in data if kind == "ClarificationAsked"]
     match fell_out:
         case "offered":
-            return _not_offered(skill, name)
+            if skill is None:
+                return _Reason("unknown", {"name": name})
+            return _Reason("implicit" if skill.enabled else "disabled", {"name": name})
         case "shortlisted":
             return _not_shortlisted(data, name)
         case "chosen" | "loaded" if questions:
@@ -256,12 +258,6 @@ def _reason(fell_out: str, data: _Told, skill: SkillDef | None, name: str) -> _R
             return _Reason("stopped" if stopped else "ended", {})
     states = [fields["state"] for kind, fields in data if kind == "SkillUsed" and fields["skill"] == name]
     return _Reason("used", {"state": states[-1]})
-
-
-def _not_offered(skill: SkillDef | None, name: str) -> _Reason:
-    if skill is None:
-        return _Reason("unknown", {"name": name})
-    return _Reason("implicit" if skill.enabled else "disabled", {"name": name})
 
 
 def _not_shortlisted(data: _Told, name: str) -> _Reason:

@@ -103,19 +103,14 @@ def _followed(target: Target, named: Sequence[str], seconds: float, limit: int) 
         if isinstance(answer, Page):
             return answer
         try:
-            target = _next(target, answer, named)
+            target = target_of(urljoin(target.url, answer), named)
+            if target.scheme != target.scheme:
+                raise Refused("that is another scheme", hint="fetch that address itself", reason="scheme")
             addresses = _addresses(target, inner)
         except (Refused, UsageProblem) as error:
             message = f"{target.host} leads to {escape_controls(answer[:200])}: {error.message}"
             raise Refused(message, hint=error.hint, reason="redirect") from error
     raise FetchFailed(f"{target.host} leads on more than {HOPS} times", hint="ask for another page")
-
-
-def _next(target: Target, location: str, named: Sequence[str]) -> Target:
-    there = target_of(urljoin(target.url, location), named)
-    if there.scheme != target.scheme:
-        raise Refused("that is another scheme", hint="fetch that address itself", reason="scheme")
-    return there
 
 
 def _addresses(target: Target, named: Sequence[str]) -> list[Address]:

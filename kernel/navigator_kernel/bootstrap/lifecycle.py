@@ -131,7 +131,12 @@ class ProjectDeps(InstallDeps):
             ) from error
 
     def seek(self, query: str) -> SearchSpace | None:
-        return _sought(self._project, query)
+        # The skills that the router finds, or None if it cannot be used
+        try:
+            return _space(self._project.catalogue, self._project.meaning, query)
+        except KernelError as error:
+            warn("searching without the router: %s", error.message)
+            return None
 
 
 def write_seen(project: Project) -> dict[str, Any]:
@@ -146,15 +151,6 @@ def write_seen(project: Project) -> dict[str, Any]:
     if (grown := own.grown(project.mapping.seen())) is not None:
         project.writer_for("setup").write(page, grown)
     return {"path": str(page), "added": len(list(own.rows())) - before, "changed": grown is not None}
-
-
-def _sought(project: Project, query: str) -> SearchSpace | None:
-    """The skills that the router finds, or None if it cannot be used."""
-    try:
-        return _space(project.catalogue, project.meaning, query)
-    except KernelError as error:
-        warn("searching without the router: %s", error.message)
-        return None
 
 
 def _space(catalogue: Catalogue, meaning: SemanticRanker, query: str) -> SearchSpace:

@@ -200,19 +200,15 @@ def _move(source: Path, target: Path, clean: Clean | None, writer: FolderWriter)
             writer.write(target, read_bounded(source, SIZE_LIMIT), mode=0o600)
         else:
             writer.remove(fresh)
-            _copied(source, fresh)
+            old, new = sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True), sqlite3.connect(fresh)
+            with closing(old), closing(new):
+                old.backup(new)
             clean(fresh)
             writer.move(fresh, target)
     except (OSError, sqlite3.Error, ValueError, TypeError, KernelError):
         writer.remove(fresh)
         return False
     return True
-
-
-def _copied(source: Path, target: Path) -> None:
-    old, new = sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True), sqlite3.connect(target)
-    with closing(old), closing(new):
-        old.backup(new)
 
 
 def _without_session_grants(file: Path) -> None:

@@ -21,7 +21,6 @@ from navigator_kernel.text import clean
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from navigator_kernel.adapters.stores.project_state import ProjectState
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.bootstrap.turns import Turns
     from navigator_kernel.text import Language
@@ -44,7 +43,10 @@ class App(Struct, kw_only=True, dict=True):
     def root(self) -> Path:
         root = find_root(Path.cwd(), self.root_flag)
         if has_old_state(root):
-            _upgrade(root)
+            from navigator_kernel.bootstrap.projects import upgrade
+
+            for line in upgrade(root):
+                note(f"upgrade: {line}")
         return root
 
     @cached_property
@@ -93,7 +95,19 @@ class App(Struct, kw_only=True, dict=True):
         """Asks the person once whether a project that may be a copy takes over the state of the other one."""
         state = project_state(self.root)
         if state.offered:
-            _settle(state, self.spoken)
+            import click
+
+            from navigator_kernel.bootstrap.projects import adopt
+            from navigator_kernel.language.wording import say
+
+            other = max(state.offered, key=lambda record: record.created)
+            there = say("notice.still_there" if other.is_there() else "notice.gone", self.spoken)
+            key = "notice.before" if other.place.path == state.place.path else "notice.copy"
+            question = say(key, self.spoken, here=str(state.root), path=other.place.path, there=there)
+            if click.confirm(clean(question), err=True):
+                adopt(state.root, other.folder.name, replace=False)
+            else:
+                state.claim()
 
     def close(self) -> None:
         self._open.close()
@@ -137,26 +151,3 @@ def _flag(args: Sequence[str], name: str) -> str | None:
     values = [value for word, value in pairwise(args) if word == name]
     values += [word.removeprefix(f"{name}=") for word in args if word.startswith(f"{name}=")]
     return values[-1] if values else None
-
-
-def _upgrade(root: Path) -> None:
-    from navigator_kernel.bootstrap.projects import upgrade
-
-    for line in upgrade(root):
-        note(f"upgrade: {line}")
-
-
-def _settle(state: ProjectState, language: Language) -> None:
-    import click
-
-    from navigator_kernel.bootstrap.projects import adopt
-    from navigator_kernel.language.wording import say
-
-    other = max(state.offered, key=lambda record: record.created)
-    there = say("notice.still_there" if other.is_there() else "notice.gone", language)
-    key = "notice.before" if other.place.path == state.place.path else "notice.copy"
-    question = say(key, language, here=str(state.root), path=other.place.path, there=there)
-    if click.confirm(clean(question), err=True):
-        adopt(state.root, other.folder.name, replace=False)
-    else:
-        state.claim()

@@ -217,18 +217,14 @@ def pixels_of(kind: str, data: bytes) -> tuple[int, int] | None:
     if kind == "image/gif" and len(data) >= 10:
         return int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
     if kind == "image/jpeg":
-        return _of_jpeg(data)
+        at = 2
+        while at + 9 <= len(data) and data[at] == 0xFF:
+            mark = data[at + 1]
+            if mark in _SIZES:
+                return int.from_bytes(data[at + 7 : at + 9]), int.from_bytes(data[at + 5 : at + 7])
+            at += 1 if mark == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4])
+        return None
     return _of_webp(data) if kind == "image/webp" else None
-
-
-def _of_jpeg(data: bytes) -> tuple[int, int] | None:
-    at = 2
-    while at + 9 <= len(data) and data[at] == 0xFF:
-        mark = data[at + 1]
-        if mark in _SIZES:
-            return int.from_bytes(data[at + 7 : at + 9]), int.from_bytes(data[at + 5 : at + 7])
-        at += 1 if mark == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4])
-    return None
 
 
 def _of_webp(data: bytes) -> tuple[int, int] | None:

@@ -67,15 +67,6 @@ class _Client(NamedTuple):
     model: Any
 
 
-def _import() -> None:
-    with _IMPORTING:
-        try:
-            import httpx2  # noqa: F401 - like the next one, imported for the modules that it loads
-            import pydantic_ai.direct  # noqa: F401 - like the one before
-        except ImportError as error:
-            raise NotLoadable("models need the extra `llm`", hint=EXTRA) from error
-
-
 @cache
 def _trust() -> Any:
     """The SSL context with the trusted certificates, made once per process because it takes 20 ms."""
@@ -206,7 +197,12 @@ class WireModel:
     def _opened(self) -> _Client:
         loop = asyncio.get_running_loop()
         if self._open is None or self._open.loop is not loop:
-            _import()
+            with _IMPORTING:
+                try:
+                    import httpx2  # noqa: F401 - like the next one, imported for the modules that it loads
+                    import pydantic_ai.direct  # noqa: F401 - like the one before
+                except ImportError as error:
+                    raise NotLoadable("models need the extra `llm`", hint=EXTRA) from error
             self._open = self._client(loop)
         return self._open
 

@@ -43,7 +43,7 @@ from navigator_kernel.text import clean, lazy_compile, shorten
 from navigator_kernel.values.chat import Spent, spent_by
 from navigator_kernel.values.packet import FORMATS
 from navigator_kernel.values.work import is_unfinished
-from navigator_kernel.values.workflow import MAX_STEPS, WorkflowView, outline
+from navigator_kernel.values.workflow import MAX_STEPS, outline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,15 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
     if reply.notice is not None and reply.notice.code == "few_skills":
         note(say("notice.few_skills_chat" if in_chat else "notice.few_skills", language, count=reply.notice.count))
     if reply.workflow is not None and form != "raw":
-        _workflow(reply.workflow, language)
+        # Prints the scope before the plan (WFL-5), the plan (WFL-10), and the steps that it leaves out (WFL-3)
+        if reply.workflow.state == "proposed":
+            note(say("workflow.scope", language))
+        lines(outline(reply.workflow.plan, language))
+        count = len(reply.workflow.plan.steps)
+        if reply.workflow.left:
+            note(say("workflow.left", language, limit=count, steps="; ".join(reply.workflow.left)))
+        if count > MAX_STEPS:
+            note(say("workflow.many", language, count=count))
     if form != "raw":
         lines(line for report in reply.reports[:-1] for line in step_lines(report, style))
     waits = reply.session.approval is not None or reply.session.question is not None
@@ -223,18 +231,6 @@ def _beside(held: Sections, how: str, form: str, language: Language) -> None:
     elif how == "compact":
         for key, body in _titled(held):
             note(f"{say(key, language)} {'; '.join(body)}", dim=True)
-
-
-def _workflow(view: WorkflowView, language: Language) -> None:
-    """Prints the scope before the plan (WFL-5), the plan (WFL-10), and the steps that it leaves out (WFL-3)."""
-    if view.state == "proposed":
-        note(say("workflow.scope", language))
-    lines(outline(view.plan, language))
-    count = len(view.plan.steps)
-    if view.left:
-        note(say("workflow.left", language, limit=count, steps="; ".join(view.left)))
-    if count > MAX_STEPS:
-        note(say("workflow.many", language, count=count))
 
 
 # Shows a turn while it runs: the text, skills, tools, and usage.

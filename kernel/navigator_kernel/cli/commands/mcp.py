@@ -71,7 +71,16 @@ def serve(app: App, *, http: bool, host: str, port: int, check: bool, as_json: b
         raise UsageProblem("the protocol uses stdout, so there is no JSON document", hint="--json goes with --http")
     server = _server(app)
     if http:
-        _over_http(server, host, port, as_json=as_json)
+        from navigator_kernel.mcp_server.server import serve as over_http
+
+        def ready(url: str) -> None:
+            if as_json:
+                document({"url": url})
+                sys.stdout.flush()
+            else:
+                note(f"answering at {url}")
+
+        over_http(server, host, port, _token(), ready)
     else:
         asyncio.run(_over_stdio(server))
 
@@ -108,19 +117,6 @@ def _server(app: App) -> Server[Any]:
             return await app.turns.take(message, session, keep="waiting")
 
     return mcp_server(KernelTools(kernel=app.project, take=take), SkillResources(app.project.catalogue))
-
-
-def _over_http(server: Server[Any], host: str, port: int, *, as_json: bool) -> None:
-    from navigator_kernel.mcp_server.server import serve as over_http
-
-    def ready(url: str) -> None:
-        if as_json:
-            document({"url": url})
-            sys.stdout.flush()
-        else:
-            note(f"answering at {url}")
-
-    over_http(server, host, port, _token(), ready)
 
 
 async def _over_stdio(server: Server[Any]) -> None:

@@ -89,7 +89,9 @@ def command(
         if (certificate is None) is not (key is None):
             raise UsageProblem("a certificate needs its key", hint="give --certificate and --key")
         if logs == "json":
-            _log_as_json()
+            from navigator_kernel.gateway.logs import log_as_json
+
+            log_as_json()
         tls = (certificate, key) if certificate is not None and key is not None else None
         _serve(
             app,
@@ -103,12 +105,6 @@ def command(
             patience=patience,
             as_json=as_json,
         )
-
-
-def _log_as_json() -> None:
-    from navigator_kernel.gateway.logs import log_as_json
-
-    log_as_json()
 
 
 def _serve(
