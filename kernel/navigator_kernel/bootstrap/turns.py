@@ -181,16 +181,13 @@ class Turns(Struct, frozen=True):
             after = reply.session
             waits = after.approval is not None or after.question is not None or is_unfinished(after)
             if keep == "always" or (keep == "waiting" and waits):
-                self._save(reply, missed)
+                try:
+                    self.project.sessions.save(reply.session, reply.said)
+                except Busy as error:
+                    if reply.workflow is None or missed is None:
+                        raise
+                    missed(error)
         return reply
-
-    def _save(self, reply: Reply, missed: Callable[[Busy], None] | None) -> None:
-        try:
-            self.project.sessions.save(reply.session, reply.said)
-        except Busy as error:
-            if reply.workflow is None or missed is None:
-                raise
-            missed(error)
 
 
 def _without_revoked(session: Session, stored: Session) -> Session:

@@ -48,7 +48,9 @@ HOSTS = (
 def found(root: Path, own: Path, settings: Mapping[str, McpServer]) -> Found:
     """All configured servers; the settings take precedence over the person's own file, and that over the project's."""
     theirs = servers_in(root / PROJECT_FILE, "project", lenient=True)
-    theirs = theirs._replace(servers={name: one for name, one in theirs.servers.items() if not _is_this(one)})
+    theirs = theirs._replace(
+        servers={name: one for name, one in theirs.servers.items() if one.args[-2:] != ("mcp", "serve")}
+    )
     mine = servers_in(own, "user", lenient=False)
     hidden = theirs.servers.keys() & {*mine.servers, *settings}
     greedy = [name for name, server in theirs.servers.items() if server.network]
@@ -62,15 +64,15 @@ def found(root: Path, own: Path, settings: Mapping[str, McpServer]) -> Found:
     return Found({**project, **mine.servers, **settings}, tuple(sorted(notes)))
 
 
-def _is_this(server: McpServer) -> bool:
-    """Whether the server is this kernel, which `navigator host install` adds to the file for others."""
-    return server.args[-2:] == ("mcp", "serve")
-
-
 def servers_in(file: Path, origin: str, keys: tuple[str, ...] = ("mcpServers",), *, lenient: bool) -> Found:
     """The servers in `file`. Damaged if it cannot be read, or with `lenient` a note: it may be a stranger's file."""
     try:
-        table = table_in(file, keys)
+        # The table at `keys`, empty if there is no file; Damaged if it cannot be read
+        table: Any = whole(file)
+        for key in keys:
+            table = table.get(key, {}) if isinstance(table, dict) else table
+        if not isinstance(table, dict):
+            raise Damaged(f"{str(file)!r} has no table {'.'.join(keys)!r}", hint="correct or remove the file")
     except (Damaged, UsageProblem) as error:
         if lenient:
             return Found({}, (error.message,))
@@ -85,16 +87,6 @@ def servers_in(file: Path, origin: str, keys: tuple[str, ...] = ("mcpServers",),
         except UsageProblem as error:
             notes.append(f"{file.name}: {error.message}")
     return Found(servers, tuple(notes))
-
-
-def table_in(file: Path, keys: tuple[str, ...] = ("mcpServers",)) -> dict[str, Any]:
-    """The table at `keys`, empty if there is no file; Damaged if it cannot be read."""
-    held: Any = whole(file)
-    for key in keys:
-        held = held.get(key, {}) if isinstance(held, dict) else held
-    if not isinstance(held, dict):
-        raise Damaged(f"{str(file)!r} has no table {'.'.join(keys)!r}", hint="correct or remove the file")
-    return held
 
 
 def whole(file: Path) -> dict[str, Any]:

@@ -212,7 +212,11 @@ class GitSource:
                 raise
             self.ref, self._or_head = "", False
             self.commit, self.tree = self._reached()
-        self.entries = self._listing()
+        output = self._git.run("ls-tree", "-r", "-t", "-z", "--full-tree", self.tree, limit=LISTING_LIMIT)
+        lines = output.decode("utf-8", errors="surrogateescape").split("\0")[:-1]
+        if len(lines) > ENTRY_LIMIT:
+            raise Refused(f"{self._git.shown} has over {ENTRY_LIMIT} files", hint="name a smaller repository")
+        self.entries = tuple(_entry(line) for line in lines)
         if self._reused:
             # Compares stored trees with their ids: git checks objects only when it fetches them
             trees = (entry.oid for entry in self.entries if entry.kind == "tree")
@@ -332,13 +336,6 @@ class GitSource:
         lines = self._git.run("cat-file", "--batch-check", stdin=names).decode().splitlines()
         ids = {part[1]: part[0] for line in lines if len(part := line.split(" ")) == 3}
         return (ids["commit"], ids["tree"]) if set(ids) == {"commit", "tree"} else None
-
-    def _listing(self) -> tuple[TreeEntry, ...]:
-        output = self._git.run("ls-tree", "-r", "-t", "-z", "--full-tree", self.tree, limit=LISTING_LIMIT)
-        lines = output.decode("utf-8", errors="surrogateescape").split("\0")[:-1]
-        if len(lines) > ENTRY_LIMIT:
-            raise Refused(f"{self._git.shown} has over {ENTRY_LIMIT} files", hint="name a smaller repository")
-        return tuple(_entry(line) for line in lines)
 
     def _contents(self, ids: Sequence[str], each: int, total: int) -> Mapping[str, bytes]:
         if not self._entry.made:

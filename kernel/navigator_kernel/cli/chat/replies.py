@@ -251,7 +251,7 @@ class Shown(Struct):
 
     def __call__(self, event: Event) -> None:
         if isinstance(event.body, Usage):
-            self._count(event.body)
+            self.spent[event.body.skill or NO_SKILL] += spent_by(event.body)
         if self.quiet:
             return
         match event.body:
@@ -314,9 +314,6 @@ class Shown(Struct):
         text, self._text = self._text[:end], self._text[end:]
         if text.strip():
             model_text(text)
-
-    def _count(self, usage: Usage) -> None:
-        self.spent[usage.skill or NO_SKILL] += spent_by(usage)
 
 
 def _end_of_paragraph(text: str) -> int:

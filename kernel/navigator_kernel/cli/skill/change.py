@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from navigator_kernel.cli.project import App
-    from navigator_kernel.skills.formats.plugin_parts import PluginParts
     from navigator_kernel.skills.install.conflict import Side
     from navigator_kernel.skills.install.install import Counts, InstalledSkill, InstallResult
     from navigator_kernel.skills.install.plans import PlannedSkill
@@ -425,14 +424,22 @@ class Report(Struct, frozen=True):
             self.unscanned(skills)
             return
         for one in skills if self.verbose or len(skills) <= FEW else ():
-            lines(self._done(one, result))
+            done = "same" if not one.changed else "to_do" if result.dry_run else "done"
+            commit = result.commit or self._say("install.no_commit")
+            line = self._say(f"install.{done}", name=one.name, commit=commit)
+            lines(line + "".join(self._say("install.linked", link=link) for link in one.links))
         if len(skills) + len(left) > 1:
             lines(self._summary(result.counts, seconds, dry_run=result.dry_run))
         sys.stdout.flush()  # so that the notes on stderr come after these lines
         meant = [one for one in left if not one["failure"]]
         self._left_out(meant) if self.verbose else self._groups(meant)
         self._left_out(failures)
-        self._plugins(result.plugins)
+        # Prints how to add the MCP servers that the plugins bring, and their other parts
+        for plugin in result.plugins:
+            for server, command in plugin.servers.items():
+                note(self._say("install.server", plugin=plugin.plugin, server=server, command=command))
+            for (why, _), parts in _grouped(((why, ""), part) for part, why in plugin.left_out.items()):
+                note(self._say("install.parts", plugin=plugin.plugin, parts=self._some(parts), why=why))
         self._findings(skills)
         self.unscanned(skills)
 
@@ -451,12 +458,6 @@ class Report(Struct, frozen=True):
         parts += [self._say(f"install.{key}", count=count) for key, count in others.items() if count]
         return self._say("install.summary", parts=APART[self.language].join(parts), seconds=f"{seconds:.1f}")
 
-    def _done(self, one: InstalledSkill, result: InstallResult) -> str:
-        done = "same" if not one.changed else "to_do" if result.dry_run else "done"
-        commit = result.commit or self._say("install.no_commit")
-        line = self._say(f"install.{done}", name=one.name, commit=commit)
-        return line + "".join(self._say("install.linked", link=link) for link in one.links)
-
     def _left_out(self, left: Sequence[Mapping[str, Any]]) -> None:
         if len(left) > FEW_NOTES and not self.verbose:
             self._groups(left)
@@ -466,14 +467,6 @@ class Report(Struct, frozen=True):
             accept = f"{SEMICOLON[self.language]}{hint}" if one.get("blocked_by") else ""
             name, state = one["path"] or one["name"], self._say(f"left.{one['state']}")
             note(f"{state} {name}{COLON[self.language]}{why}{accept}")
-
-    def _plugins(self, plugins: Sequence[PluginParts]) -> None:
-        """Prints how to add the MCP servers that the plugins bring, and their other parts."""
-        for plugin in plugins:
-            for server, command in plugin.servers.items():
-                note(self._say("install.server", plugin=plugin.plugin, server=server, command=command))
-            for (why, _), parts in _grouped(((why, ""), part) for part, why in plugin.left_out.items()):
-                note(self._say("install.parts", plugin=plugin.plugin, parts=self._some(parts), why=why))
 
     def _groups(self, left: Sequence[Mapping[str, Any]]) -> None:
         for (state, why), names in _grouped(((one["state"], self._why(one)), one["name"]) for one in left):

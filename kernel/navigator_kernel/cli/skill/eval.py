@@ -277,7 +277,15 @@ def tried(
 ) -> list[Outcome]:
     """Routes the messages with these settings, and with these skills in place of the installed ones of the same names;
     the index is in `folder`."""
-    return routed(cases, open_trial(project, settings, folder, skills))
+    # The project with `settings`, and `skills` instead of those with the same names; `folder` is for the index
+    trial = project.with_settings(settings)
+    catalogue = cast("Any", Replaced(project.catalogue, skills))
+    index = RoutingIndex(folder, FolderWriter([folder]), trial.encoder)
+    meaning = SemanticRanker(index, boldness=settings.boldness, lessons=trial.lessons.known)
+    trial.catalogue, trial.meaning = catalogue, meaning
+    own = project.router
+    trial.router = replace(own, catalogue=catalogue, meaning=meaning) if isinstance(own, CascadeRouter) else own
+    return routed(cases, trial)
 
 
 def difference(before: Sequence[Outcome], after: Sequence[Outcome]) -> dict[str, Any]:
@@ -347,15 +355,3 @@ class Replaced:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._held, name)
-
-
-def open_trial(project: Project, settings: Settings, folder: Path, skills: Sequence[SkillDef] = ()) -> Project:
-    """The project with `settings`, and `skills` instead of those with the same names; `folder` is for the index."""
-    trial = project.with_settings(settings)
-    catalogue = cast("Any", Replaced(project.catalogue, skills))
-    index = RoutingIndex(folder, FolderWriter([folder]), trial.encoder)
-    meaning = SemanticRanker(index, boldness=settings.boldness, lessons=trial.lessons.known)
-    trial.catalogue, trial.meaning = catalogue, meaning
-    own = project.router
-    trial.router = replace(own, catalogue=catalogue, meaning=meaning) if isinstance(own, CascadeRouter) else own
-    return trial

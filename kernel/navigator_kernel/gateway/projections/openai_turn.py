@@ -105,7 +105,9 @@ class OpenAITurn:
         if report.state in {"error", "timeout"}:
             await self._keep_end(reply, "")
             code = "timeout" if report.state == "timeout" else str(report.data.get("code", "error"))
-            raise TurnFailed(code, failure_of(report, redact))
+            # The reason why a turn failed, with the hint
+            parts = report.summary, str(report.data.get("hint", ""))
+            raise TurnFailed(code, clean(str(redact(" - ".join(filter(None, parts))))))
         may = self._call.caller.may("approve")
         rest = rest_of(reply, self._language, redact, has_text=bool(self.text), may_approve=may)
         if rest:
@@ -244,12 +246,6 @@ def rest_of(reply: Reply, language: Language, redact: Redact, *, has_text: bool,
     if waits:
         parts.append(say("openai.answer" if may_approve else "openai.may_not", language))
     return clean(str(redact(GAP.join(filter(None, parts)))))
-
-
-def failure_of(report: Report, redact: Redact) -> str:
-    """The reason why a turn failed, with the hint."""
-    parts = report.summary, str(report.data.get("hint", ""))
-    return clean(str(redact(" - ".join(filter(None, parts)))))
 
 
 def _whole(report: Report) -> str:
