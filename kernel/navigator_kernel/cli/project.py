@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.bootstrap.places import find_root, has_old_state, project_state
+from navigator_kernel.bootstrap.places import find_root, project_state
 from navigator_kernel.cli.output import note
 from navigator_kernel.config.settings import Settings, load_settings
 from navigator_kernel.errors import KernelError
@@ -41,13 +41,7 @@ class App(Struct, kw_only=True, dict=True):
 
     @cached_property
     def root(self) -> Path:
-        root = find_root(Path.cwd(), self.root_flag)
-        if has_old_state(root):
-            from navigator_kernel.bootstrap.projects import upgrade
-
-            for line in upgrade(root):
-                note(f"upgrade: {line}")
-        return root
+        return find_root(Path.cwd(), self.root_flag)
 
     @cached_property
     def settings(self) -> Settings:
