@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
 from navigator_kernel.language.wording import COLON, because_of, between, say
-from navigator_kernel.text import clean, shorten
+from navigator_kernel.text import Language, clean, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from navigator_kernel.events import Event
     from navigator_kernel.ports import Catalogue
-    from navigator_kernel.text import Language
     from navigator_kernel.values.resource import SkillDef
 
 

@@ -10,7 +10,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse
 from ssl import create_default_context
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib import request
@@ -22,7 +22,6 @@ from navigator_kernel.errors import FetchFailed, KernelError, Refused, UsageProb
 from navigator_kernel.text import clean, escape_controls
 
 if TYPE_CHECKING:
-    from http.client import HTTPMessage
     from urllib.request import OpenerDirector, Request
 
 

@@ -62,12 +62,8 @@ from navigator_kernel.values.packet import shown_path
 from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer, gap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from navigator_kernel.model_ports import ChatModel, Tools
     from navigator_kernel.ports import Clock
-    from navigator_kernel.values.chat import ChatMessage, ToolCall
-    from navigator_kernel.values.work import AgentState
 
 
 GATHER = 0.03  # seconds; each piece of an answer costs a line in the log, and a frame for every reader

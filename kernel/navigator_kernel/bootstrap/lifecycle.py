@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,18 +22,15 @@ from navigator_kernel.config.settings import policy_files, user_cache, user_stat
 from navigator_kernel.errors import ConsentNeeded, FetchFailed, KernelError, NotFound
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.skills.catalog.aliases import other_words
-from navigator_kernel.skills.install.deps import InstallDeps, SearchSpace
+from navigator_kernel.skills.install.deps import InstallDeps, Scanner, SearchSpace
 from navigator_kernel.skills.lifecycle import Lifecycle
 from navigator_kernel.text import language_of, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.ports import Audit, Catalogue, Consents
     from navigator_kernel.routing.meaning import SemanticRanker
-    from navigator_kernel.skills.install.deps import Scanner
     from navigator_kernel.skills.source.rules import Rules
     from navigator_kernel.values.resource import Level
 

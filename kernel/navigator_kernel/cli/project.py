@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from itertools import pairwise
@@ -16,14 +17,11 @@ from navigator_kernel.bootstrap.places import find_root, project_state
 from navigator_kernel.cli.output import note
 from navigator_kernel.config.settings import Settings, load_settings
 from navigator_kernel.errors import KernelError
-from navigator_kernel.text import clean
+from navigator_kernel.text import Language, clean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.bootstrap.turns import Turns
-    from navigator_kernel.text import Language
 
 CHANGING = frozenset({"tool:write", "tool:edit", "tool:deliver", "tool:run"})  # denied by `--read-only`
 

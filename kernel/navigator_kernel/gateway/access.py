@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct
 
 from navigator_kernel.gateway.problems import ProblemResponse
-from navigator_kernel.values.http.endpoint import HttpProblem
+from navigator_kernel.values.http.endpoint import Caller, HttpProblem
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from navigator_kernel.gateway.tokens import TokenStore
-    from navigator_kernel.values.http.endpoint import Caller
 
 BODY = 4 * 1024 * 1024  # bytes of a request
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})

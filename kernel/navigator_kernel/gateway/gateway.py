@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.clock import SystemClock
@@ -18,14 +19,11 @@ from navigator_kernel.gateway.tokens import TokenStore
 from navigator_kernel.gateway.tracing import open_tracing
 from navigator_kernel.gateway.workers import TurnWorkers
 from navigator_kernel.text import lazy_compile
-from navigator_kernel.values.http.endpoint import SESSION
+from navigator_kernel.values.http.endpoint import SESSION, Caller
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
     from navigator_kernel.bootstrap.project import Project
-    from navigator_kernel.values.http.endpoint import Caller
 
 PING = 15.0  # seconds between two pings of an idle stream
 _NAME = lazy_compile(SESSION)

@@ -22,11 +22,10 @@ from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
 from navigator_kernel.adapters.processes.process import Contained, execute
 from navigator_kernel.errors import Busy, FetchFailed, IntegrityMismatch, KernelError, NotLoadable, Refused
 from navigator_kernel.text import clean, lazy_compile, shorten, strip_url_credentials
-from navigator_kernel.values.job import NPM, Job
+from navigator_kernel.values.job import NPM, Job, Outcome
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
-    from navigator_kernel.values.job import Outcome
 
 
 TIMEOUT = 15 * 60.0  # seconds for one environment, including the wait for another process

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,20 +40,16 @@ from navigator_kernel.events import (
 )
 from navigator_kernel.language.rendering import render_report, render_sentence, step_lines
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import clean, lazy_compile, shorten
+from navigator_kernel.text import Language, clean, lazy_compile, shorten
 from navigator_kernel.values.chat import Spent, spent_by
-from navigator_kernel.values.packet import FORMATS
+from navigator_kernel.values.packet import FORMATS, Report, Style
 from navigator_kernel.values.work import is_unfinished
 from navigator_kernel.values.workflow import MAX_STEPS, outline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rich.live import Live
 
     from navigator_kernel.cli.project import App
-    from navigator_kernel.text import Language
-    from navigator_kernel.values.packet import Report, Style
     from navigator_kernel.values.reply import Reply, Sections
 
 AROUND = 4  # lines of the screen for the line of letters, the prompt and what is typed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,8 +19,6 @@ from navigator_kernel.values.chat import Spent
 from navigator_kernel.why import lines_of, missed, readable_lines, skill_named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from navigator_kernel.adapters.files.changes import ChangeStore
     from navigator_kernel.bootstrap.results import RunResult
     from navigator_kernel.events import Event

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -17,8 +18,6 @@ from navigator_kernel.errors import NotFound, NotLoadable, UsageProblem
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.gateway.tokens import KeptToken, TokenStore
     from navigator_kernel.values.http.endpoint import Role

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -39,8 +40,6 @@ from navigator_kernel.skills.scan.finding import told as shown_finding
 from navigator_kernel.text import Language, numbered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from navigator_kernel.cli.project import App
     from navigator_kernel.skills.install.conflict import Side
     from navigator_kernel.skills.install.install import Counts, InstalledSkill, InstallResult
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.restore import RestoreResult
     from navigator_kernel.skills.install.update import OutdatedResult, SkillChange, UpdatedSkill, UpdateResult
     from navigator_kernel.skills.lifecycle import Lifecycle, RepairResult
-    from navigator_kernel.text import Language
 
 
 @click.command("install")

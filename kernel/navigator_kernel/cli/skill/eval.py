@@ -14,9 +14,9 @@ from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.config.settings import checked, field_of
+from navigator_kernel.config.settings import Settings, checked, field_of
 from navigator_kernel.errors import NotFound, UsageProblem
-from navigator_kernel.evals.cases import Problem, cases_in
+from navigator_kernel.evals.cases import EvalCase, Problem, cases_in
 from navigator_kernel.evals.score import FIGURES, Choice, Outcome, better, confusions, junit_xml, outcomes, score
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import fixes
@@ -24,19 +24,15 @@ from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.skills.formats.manifest import read_manifest
-from navigator_kernel.text import shorten
-from navigator_kernel.values.request import Message, Session
+from navigator_kernel.text import Language, shorten
+from navigator_kernel.values.request import FileReference, Message, Session
 from navigator_kernel.values.route import NeedClarification
 
 if TYPE_CHECKING:
     from datetime import date
 
     from navigator_kernel.bootstrap.project import Project
-    from navigator_kernel.config.settings import Settings
-    from navigator_kernel.evals.cases import EvalCase
     from navigator_kernel.ports import Catalogue
-    from navigator_kernel.text import Language
-    from navigator_kernel.values.request import FileReference
     from navigator_kernel.values.resource import SkillDef
 
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
 from navigator_kernel.errors import SkillNotFound, UsageProblem
-from navigator_kernel.events import RouteDecided, RunStarted, SkillsShortlisted
+from navigator_kernel.events import Event, RouteDecided, RunStarted, SkillsShortlisted
 from navigator_kernel.language.wording import because_of
 from navigator_kernel.text import Language
 from navigator_kernel.values.http.endpoint import Call, Endpoint
 from navigator_kernel.why import Missed, lines_of, missed, reasons, skill_named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from navigator_kernel.events import Event
     from navigator_kernel.gateway.gateway import Gateway
 
 NAMED = frozenset({"syntax", "session"})  # tiers whose messages do not show the purpose of a skill

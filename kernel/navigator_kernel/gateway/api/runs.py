@@ -25,12 +25,11 @@ from navigator_kernel.events import (
 )
 from navigator_kernel.gateway.streams.page_events import LAST, whole
 from navigator_kernel.values.http.cursors import Page, cursor_of, place_of
-from navigator_kernel.values.http.endpoint import SESSION, Answer, Call, Endpoint
+from navigator_kernel.values.http.endpoint import SESSION, Answer, Call, Caller, Endpoint
 from navigator_kernel.values.packet import yaml_of
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
-    from navigator_kernel.values.http.endpoint import Caller
 
 LOOKED_AT = 2_000  # runs that are read for one page of the list
 

@@ -16,7 +16,7 @@ from navigator_kernel.gateway.api.chat import StartedRun
 from navigator_kernel.turn.answers import expiry_of
 from navigator_kernel.values.approval import waiting_approval
 from navigator_kernel.values.http.cursors import Page, page_of
-from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
+from navigator_kernel.values.http.endpoint import Answer, Call, Caller, Endpoint
 from navigator_kernel.values.packet import yaml_of
 from navigator_kernel.values.request import Session
 from navigator_kernel.values.workflow import PLAN, outline
@@ -24,7 +24,6 @@ from navigator_kernel.values.workflow import PLAN, outline
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
     from navigator_kernel.gateway.runs import Run
-    from navigator_kernel.values.http.endpoint import Caller
 
 REASON = 1_000  # characters of the reason for a refusal
 _ANSWERS: Mapping[str, str] = {"yes": "yes", "session": "for this session", "no": "no", "cancel": "cancel"}

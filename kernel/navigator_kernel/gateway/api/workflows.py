@@ -29,11 +29,10 @@ from navigator_kernel.values.http.conditions import (
 )
 from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint, HttpProblem, SessionName
 from navigator_kernel.values.request import Message
-from navigator_kernel.values.workflow import plan_to_dict
+from navigator_kernel.values.workflow import WorkflowRun, plan_to_dict
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
-    from navigator_kernel.values.workflow import WorkflowRun
 
 OPEN = frozenset({"proposed", "running", "waiting", "stopped"})
 

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from navigator_kernel.bootstrap.turns import refuse_message
+from navigator_kernel.bootstrap.turns import Turns, refuse_message
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.events import (
     Body,
@@ -45,7 +45,6 @@ from navigator_kernel.values.request import Message, Session
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from navigator_kernel.bootstrap.turns import Turns
     from navigator_kernel.gateway.gateway import Gateway
     from navigator_kernel.values.http.endpoint import Call
     from navigator_kernel.values.packet import Report
