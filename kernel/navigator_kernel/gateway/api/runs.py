@@ -244,7 +244,7 @@ class Undone(Struct, frozen=True, kw_only=True):
 
 
 def read_run_steps(gateway: Gateway, call: Call) -> RunSteps:
-    """The packet and the report of each step, as YAML, in the order in which the steps began."""
+    """The packet and the report of each step, as YAML."""
     run = call.path["run"]
     gateway.session_of_run(call.caller, run)
     steps: list[RunStep] = []
