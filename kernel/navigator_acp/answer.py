@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from navigator_kernel.language.rendering import EMOJI, result_lines
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import clean, lazy_compile
+from navigator_kernel.text import Language, clean, lazy_compile
 
 if TYPE_CHECKING:
     from navigator_kernel.errors import KernelError
-    from navigator_kernel.text import Language
     from navigator_kernel.values.packet import Report
     from navigator_kernel.values.reply import Reply
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from acp.schema import ToolCallLocation
+from acp.schema import ToolCallLocation, ToolCallStatus, ToolKind
 
 from navigator_kernel.text import clean, shorten
-
-if TYPE_CHECKING:
-    from acp.schema import ToolCallStatus, ToolKind
 
 TITLE = 120  # characters of a title
 TEXT = 2_000  # characters of a text in the input

@@ -7,8 +7,9 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Literal
 
 from acp import RequestError
+from acp.helpers import SessionUpdate
 from acp.helpers import update_tool_call as update_call
-from acp.schema import AllowedOutcome, PermissionOption
+from acp.schema import AllowedOutcome, PermissionOption, StopReason
 
 from navigator_acp.answer import failure_text, rest_of
 from navigator_acp.calls import status_of
@@ -17,9 +18,7 @@ from navigator_acp.words import say
 from navigator_kernel.errors import KernelError
 
 if TYPE_CHECKING:
-    from acp.helpers import SessionUpdate
     from acp.interfaces import Client
-    from acp.schema import StopReason
 
     from navigator_kernel import Kernel, Run
     from navigator_kernel.text import Language

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acp.helpers import (
+    SessionUpdate,
     plan_entry,
     start_tool_call,
     text_block,
@@ -16,7 +17,7 @@ from acp.helpers import (
     update_plan,
 )
 from acp.helpers import update_tool_call as update_call
-from acp.schema import ToolCallUpdate
+from acp.schema import PlanEntryStatus, ToolCallStatus, ToolCallUpdate, ToolKind
 
 from navigator_acp.answer import fenced
 from navigator_acp.calls import kind_of, locations_of, shown_input, status_of, title_of
@@ -39,9 +40,6 @@ from navigator_kernel.language.wording import because_of
 from navigator_kernel.text import Language, clean, shorten
 
 if TYPE_CHECKING:
-    from acp.helpers import SessionUpdate
-    from acp.schema import PlanEntryStatus, ToolCallStatus, ToolKind
-
     from navigator_kernel.values.workflow import WorkflowPlan
 
 SHOWN = 300  # characters of a thought or a plan entry

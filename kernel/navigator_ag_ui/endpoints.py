@@ -11,13 +11,12 @@ from navigator_ag_ui.input import RunAgentInput, answer_of, message_of, unanswer
 from navigator_ag_ui.words import ANSWER_FIRST, GONE
 from navigator_kernel.errors import NotFound
 from navigator_kernel.text import language_of
-from navigator_kernel.values.http.endpoint import Call, Endpoint, HttpProblem
+from navigator_kernel.values.http.endpoint import Call, Caller, Endpoint, HttpProblem
 from navigator_kernel.values.http.sse import EVENT_STREAM, PING, EventStream, frame
 
 if TYPE_CHECKING:
     from navigator_kernel.events import ApprovalRequested
     from navigator_kernel.ports import ServedRun, ServedTurns
-    from navigator_kernel.values.http.endpoint import Caller
 
 RECALLED = 200  # history entries of a thread
 

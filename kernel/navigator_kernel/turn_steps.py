@@ -7,6 +7,7 @@ Workflows of several steps exist only in `run_turn`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from msgspec import Struct, field
@@ -15,7 +16,7 @@ from navigator_kernel.agent_loop.loop import AgentLoop, ApprovalRequired
 from navigator_kernel.agent_loop.specialist import Specialist
 from navigator_kernel.dispatch import EventStream
 from navigator_kernel.errors import KernelError, NotFound
-from navigator_kernel.events import ApprovalRequested, ApprovalResolved, RunCompleted, RunContent, RunStarted
+from navigator_kernel.events import ApprovalRequested, ApprovalResolved, Listener, RunCompleted, RunContent, RunStarted
 from navigator_kernel.language.answers import is_yes
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import language_of
@@ -41,9 +42,6 @@ from navigator_kernel.values.route import NeedClarification
 from navigator_kernel.values.work import AgentState, progress_of, redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from navigator_kernel.events import Listener
     from navigator_kernel.ports import Kernel
 
 Step = Literal["router", "loader", "specialist", "continue_check", "idle_response", "person", "end"]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
 from navigator_kernel.language.wording import COLON, because_of, between, say
-from navigator_kernel.text import clean, shorten
+from navigator_kernel.text import Language, clean, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from navigator_kernel.events import Event
     from navigator_kernel.ports import Catalogue
-    from navigator_kernel.text import Language
     from navigator_kernel.values.resource import SkillDef
 
 
@@ -238,7 +235,9 @@ def _reason(fell_out: str, data: _Told, skill: SkillDef | None, name: str) -> _R
     questions = [fields["question"] for kind, fields in data if kind == "ClarificationAsked"]
     match fell_out:
         case "offered":
-            return _not_offered(skill, name)
+            if skill is None:
+                return _Reason("unknown", {"name": name})
+            return _Reason("implicit" if skill.enabled else "disabled", {"name": name})
         case "shortlisted":
             return _not_shortlisted(data, name)
         case "chosen" | "loaded" if questions:
@@ -256,12 +255,6 @@ def _reason(fell_out: str, data: _Told, skill: SkillDef | None, name: str) -> _R
             return _Reason("stopped" if stopped else "ended", {})
     states = [fields["state"] for kind, fields in data if kind == "SkillUsed" and fields["skill"] == name]
     return _Reason("used", {"state": states[-1]})
-
-
-def _not_offered(skill: SkillDef | None, name: str) -> _Reason:
-    if skill is None:
-        return _Reason("unknown", {"name": name})
-    return _Reason("implicit" if skill.enabled else "disabled", {"name": name})
 
 
 def _not_shortlisted(data: _Told, name: str) -> _Reason:

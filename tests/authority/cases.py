@@ -66,10 +66,6 @@ CASES = (
     Case(1, "a record that was edited and chained again", RECORD, (
         "a_record_that_was_edited_and_chained_again_is_seen",
     )),
-    Case(1, "a project or home of an earlier version", "state/test_upgrade.py", (
-        "old_state_in_a_clone_is_not_moved_to_a_new_home",
-        "a_session_brings_no_grant_no_waiting_approval_and_nothing_to_try_again",
-    )),
     Case(1, "2,000 generated projects", PROPERTY, ("no_file_of_2000_projects_answers_a_question",)),
     Case(2, "a clone whose bin/ shadows a package", SCRIPTS, (
         "a_module_beside_a_clones_doctor_is_not_run_without_a_question",

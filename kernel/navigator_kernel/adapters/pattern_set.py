@@ -114,7 +114,9 @@ def _all(items: Iterable[tuple[Any, Any]]) -> str:
 
 def _one(op: Any, argument: Any) -> str:
     if op is ops.LITERAL:
-        return _literal(argument)
+        if argument == _BREAK:
+            return r"[\x0a\x20]"
+        return "".join(f"\\x{byte:02x}" for byte in chr(argument).lower().encode("utf-8", "surrogatepass"))
     if op is ops.IN:
         return _written(_members(argument))
     if op is ops.NOT_LITERAL:
@@ -130,12 +132,6 @@ def _one(op: Any, argument: Any) -> str:
     if op is ops.ANY:
         return f"{_ANY}+"
     return "" if op in _ZERO_WIDTH else f"{_ANY}*"  # a position, or an unknown construct, which may match anything
-
-
-def _literal(code: int) -> str:
-    if code == _BREAK:
-        return r"[\x0a\x20]"
-    return "".join(f"\\x{byte:02x}" for byte in chr(code).lower().encode("utf-8", "surrogatepass"))
 
 
 def _repeated(least: int, most: Any, items: Any) -> str:

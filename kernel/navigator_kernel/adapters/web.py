@@ -10,7 +10,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse
 from ssl import create_default_context
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib import request
@@ -22,7 +22,6 @@ from navigator_kernel.errors import FetchFailed, KernelError, Refused, UsageProb
 from navigator_kernel.text import clean, escape_controls
 
 if TYPE_CHECKING:
-    from http.client import HTTPMessage
     from urllib.request import OpenerDirector, Request
 
 
@@ -103,19 +102,14 @@ def _followed(target: Target, named: Sequence[str], seconds: float, limit: int) 
         if isinstance(answer, Page):
             return answer
         try:
-            target = _next(target, answer, named)
+            target = target_of(urljoin(target.url, answer), named)
+            if target.scheme != target.scheme:
+                raise Refused("that is another scheme", hint="fetch that address itself", reason="scheme")
             addresses = _addresses(target, inner)
         except (Refused, UsageProblem) as error:
             message = f"{target.host} leads to {escape_controls(answer[:200])}: {error.message}"
             raise Refused(message, hint=error.hint, reason="redirect") from error
     raise FetchFailed(f"{target.host} leads on more than {HOPS} times", hint="ask for another page")
-
-
-def _next(target: Target, location: str, named: Sequence[str]) -> Target:
-    there = target_of(urljoin(target.url, location), named)
-    if there.scheme != target.scheme:
-        raise Refused("that is another scheme", hint="fetch that address itself", reason="scheme")
-    return there
 
 
 def _addresses(target: Target, named: Sequence[str]) -> list[Address]:

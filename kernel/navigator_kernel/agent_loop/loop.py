@@ -62,12 +62,8 @@ from navigator_kernel.values.packet import shown_path
 from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer, gap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from navigator_kernel.model_ports import ChatModel, Tools
     from navigator_kernel.ports import Clock
-    from navigator_kernel.values.chat import ChatMessage, ToolCall
-    from navigator_kernel.values.work import AgentState
 
 
 GATHER = 0.03  # seconds; each piece of an answer costs a line in the log, and a frame for every reader
@@ -155,7 +151,7 @@ class AgentLoop(Struct, kw_only=True):
         if progress.messages[-1].role != "assistant":
             is_late = self._seconds() <= 0
             limit: End | None = "time" if is_late else self._over_budget(progress)
-            limit = "stuck" if is_stuck(progress.messages) else limit
+            limit = "stuck" if any(count >= _most(key) for key, count in _counts(progress.messages).items()) else limit
             return (await self._last_answer(progress, limit), limit) if limit else (progress, None)
         before, self.progress = progress, progress
         goes_on_, checked = await goes_on(progress, self.model, self.work.language, self._lost)
@@ -203,7 +199,15 @@ class AgentLoop(Struct, kw_only=True):
     async def _answer(self, progress: AgentState, limit: float) -> AgentState:
         """Asks for the next answer. An empty one after some work is asked for once more."""
         if progress.rounds:
-            self.emit(Told(text=self._status(progress)), step=self.work.step)
+            # How far the work is: `round 14 · 41k tokens · $0.12 · 3 files`
+            language, spent, files = self.work.language, progress.spent, self.made() + len(self.effects)
+            parts = [
+                say("status.round", language, number=progress.rounds + 1),
+                say("status.tokens", language, number=_rounded(spent.input + spent.output)),
+                *([f"${spent.cost:.2f}"] if spent.priced and spent.cost else []),
+                *([say("status.files", language, number=files)] if files else []),
+            ]
+            self.emit(Told(text=" · ".join(parts)), step=self.work.step)
         try:
             return await self._asked(progress, limit)
         except ModelFailed as error:
@@ -239,7 +243,12 @@ class AgentLoop(Struct, kw_only=True):
             self.emit(ToolsLeftOut(skill=self.work.skill, tools=missing), step=self.work.step)
         self.progress = progress
         for attempt in range(OVERFLOWS + 1):
-            progress, room = self._shortened(self.progress), self._room_left()
+            # The state, cut where its messages take more room than the model has; what is cut is stored first
+            cut = fitting(self.progress.messages, self.progress.cut, self._room_left(), self.work.language)
+            for message in self.progress.messages[self.progress.cut.shortened : cut.shortened]:
+                if self.folder and is_shortened(message):
+                    self.store(result_file(message.call), message.text)
+            progress, room = (replace(self.progress, cut=cut)), self._room_left()
             sent = shown(progress.messages, progress.cut, room, self.work.language, self.folder)
             spare = not (self.work.workspace or self.work.tools)  # without these, the model needs only the skill's text
             asked = Asked(
@@ -280,14 +289,6 @@ class AgentLoop(Struct, kw_only=True):
         """The tokens that the work may take in a request."""
         return self._room or room_for_work(self.model.context, opening(self.opened or self.work))
 
-    def _shortened(self, progress: AgentState) -> AgentState:
-        """The state, cut where its messages take more room than the model has; what is cut is stored first."""
-        cut = fitting(progress.messages, progress.cut, self._room_left(), self.work.language)
-        for message in progress.messages[progress.cut.shortened : cut.shortened]:
-            if self.folder and is_shortened(message):
-                self.store(result_file(message.call), message.text)
-        return replace(progress, cut=cut)
-
     def _may_shorten(self, error: KernelError, asked: Asked) -> bool:
         """Whether the request can be sent again with half of its work, because it was too long."""
         work = sum(map(tokens, asked.messages)) - sum(map(tokens, opening(self.opened or self.work)))
@@ -295,17 +296,6 @@ class AgentLoop(Struct, kw_only=True):
             return False
         self._room = work // 2
         return True
-
-    def _status(self, progress: AgentState) -> str:
-        """How far the work is: `round 14 · 41k tokens · $0.12 · 3 files`."""
-        language, spent, files = self.work.language, progress.spent, self.made() + len(self.effects)
-        parts = [
-            say("status.round", language, number=progress.rounds + 1),
-            say("status.tokens", language, number=_rounded(spent.input + spent.output)),
-            *([f"${spent.cost:.2f}"] if spent.priced and spent.cost else []),
-            *([say("status.files", language, number=files)] if files else []),
-        ]
-        return " · ".join(parts)
 
     def _say(self, text: str) -> None:
         self.emit(RunContent(text=text), step=self.work.step)
@@ -464,11 +454,6 @@ class _Pieces:
 # Answers of a model with the same call and the same error, or the same result; it is told after one less
 FAILURES, RESULTS = 3, 10
 NOTICE = "\n\n⚠ "  # what stands between a result and the notice that it came before
-
-
-def is_stuck(messages: Iterable[ChatMessage]) -> bool:
-    """Whether the same came once too often, since the person wrote or something new was done."""
-    return any(count >= _most(key) for key, count in _counts(messages).items())
 
 
 def is_nearly_stuck(messages: tuple[ChatMessage, ...]) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,11 +31,7 @@ from navigator_kernel.values.chat import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from navigator_kernel.model_ports import ChatModel
-    from navigator_kernel.values.chat import Asked, Completion
 
 
 _BEGIN = lazy_compile(r'\s*\{\s*"answer"\s*:\s*"')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -24,18 +24,15 @@ from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.language.wording import right_in, say
 from navigator_kernel.text import clean, escape_controls, lazy_compile
 from navigator_kernel.values.chat import ChatMessage, Spent
-from navigator_kernel.values.packet import Meta, Report, State, shown_path
+from navigator_kernel.values.packet import Meta, Packet, Report, State, shown_path
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.rights import right_of
 from navigator_kernel.values.work import PROGRESS, RESULTS, AgentState, AgentTask, gap, progress_of, redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from navigator_kernel.events import Emit
     from navigator_kernel.model_ports import ModelRegistry, Tools, Underway
     from navigator_kernel.ports import Catalogue, Clock, Executor, Writer
-    from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.request import Said
 
 MOST_FILES, SEEN = 100, 5_000  # files of a workspace listed in a report, and looked at

@@ -23,7 +23,6 @@ from navigator_kernel.values.allowed import DELIVER, allowed_tools
 from navigator_kernel.values.chat import PDF, ChatMessage, Cut
 
 if TYPE_CHECKING:
-    from navigator_kernel.text import Language
     from navigator_kernel.values.work import AgentTask
 
 

@@ -23,20 +23,18 @@ from navigator_kernel.adapters.files.scratch import new_scratch
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores.project_state import BOX
 from navigator_kernel.bootstrap.places import installed_plugins, open_consents, private_writer
-from navigator_kernel.config.settings import MACHINE_POLICY, policy_files, user_cache, user_state
+from navigator_kernel.config.settings import MACHINE_POLICY, Settings, policy_files, user_cache, user_state
 from navigator_kernel.errors import ConsentNeeded, Damaged, KernelError, UsageProblem
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import APART, COLON
 from navigator_kernel.skills.catalog.switches import read_switches, read_uses, switches_path
 from navigator_kernel.storage_errors import LONGEST
-from navigator_kernel.text import lazy_compile, numbered
+from navigator_kernel.text import Language, lazy_compile, numbered
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.entry_points import Installed
     from navigator_kernel.bootstrap.project import Project
-    from navigator_kernel.config.settings import Settings
     from navigator_kernel.skills.install.conflict import Side
-    from navigator_kernel.text import Language
 
 # Extras, a module of each, and the effect of its absence
 _EXTRAS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,18 +22,15 @@ from navigator_kernel.config.settings import policy_files, user_cache, user_stat
 from navigator_kernel.errors import ConsentNeeded, FetchFailed, KernelError, NotFound
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.skills.catalog.aliases import other_words
-from navigator_kernel.skills.install.deps import InstallDeps, SearchSpace
+from navigator_kernel.skills.install.deps import InstallDeps, Scanner, SearchSpace
 from navigator_kernel.skills.lifecycle import Lifecycle
 from navigator_kernel.text import language_of, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.ports import Audit, Catalogue, Consents
     from navigator_kernel.routing.meaning import SemanticRanker
-    from navigator_kernel.skills.install.deps import Scanner
     from navigator_kernel.skills.source.rules import Rules
     from navigator_kernel.values.resource import Level
 
@@ -131,7 +128,12 @@ class ProjectDeps(InstallDeps):
             ) from error
 
     def seek(self, query: str) -> SearchSpace | None:
-        return _sought(self._project, query)
+        # The skills that the router finds, or None if it cannot be used
+        try:
+            return _space(self._project.catalogue, self._project.meaning, query)
+        except KernelError as error:
+            warn("searching without the router: %s", error.message)
+            return None
 
 
 def write_seen(project: Project) -> dict[str, Any]:
@@ -146,15 +148,6 @@ def write_seen(project: Project) -> dict[str, Any]:
     if (grown := own.grown(project.mapping.seen())) is not None:
         project.writer_for("setup").write(page, grown)
     return {"path": str(page), "added": len(list(own.rows())) - before, "changed": grown is not None}
-
-
-def _sought(project: Project, query: str) -> SearchSpace | None:
-    """The skills that the router finds, or None if it cannot be used."""
-    try:
-        return _space(project.catalogue, project.meaning, query)
-    except KernelError as error:
-        warn("searching without the router: %s", error.message)
-        return None
 
 
 def _space(catalogue: Catalogue, meaning: SemanticRanker, query: str) -> SearchSpace:

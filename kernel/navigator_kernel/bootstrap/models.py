@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from navigator_kernel.bootstrap.places import private_writer
-from navigator_kernel.config.settings import user_state
+from navigator_kernel.config.settings import Models, user_state
 
 if TYPE_CHECKING:
     import asyncio
 
     from navigator_kernel.agent_loop.models import ModelChain
-    from navigator_kernel.config.settings import Models
     from navigator_kernel.model_ports import ChatModel
     from navigator_kernel.values.chat import Tooling
 

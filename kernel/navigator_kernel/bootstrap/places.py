@@ -27,14 +27,6 @@ if TYPE_CHECKING:
     from navigator_kernel.sandbox.consents import ConsentStore
 
 MAPPING = "skills-mapping.md"
-OLD_STATE = (
-    "sessions.sqlite",
-    "workflows.sqlite",
-    "lessons.json",
-    "usage.json",
-    "disabled.json",
-    "audit.jsonl",
-)
 _SCRIPT = lazy_compile(r"\bbin/(\w+\.py)\b")
 
 
@@ -85,11 +77,6 @@ def _own(root: Path) -> Path:
     message = f"{clean(foreign(str(root)), lines=False)!r} belongs to another user, or others may write to it"
     hint = f"navigator project trust {shlex.quote(str(root))} allows it anyway"
     raise Refused(message, hint=hint, reason="foreign-project", path=str(root))
-
-
-def has_old_state(root: Path) -> bool:
-    """Whether the project has files in which an earlier version kept the person's state; every command asks."""
-    return any(os.path.lexists(f"{root}/mybox/state/{name}") for name in OLD_STATE)
 
 
 def project_state(root: Path) -> ProjectState:

@@ -92,7 +92,7 @@ def holds_results(project: Project, folder: Path) -> bool:
         return False
     found = _results(folder)
     known = _delivered(project, folder.name) if found else {}
-    return any(not _is_delivered(folder, path, known) for path in found)
+    return any(not (path in known and _digest(folder, path) == known[path][1]) for path in found)
 
 
 def _workspaces(project: Project) -> list[Path]:
@@ -171,11 +171,6 @@ def _described(run: str, path: str, *, size: int, kind: str, at: str, delivered:
         is_there=is_there,
         is_disarmed=SUFFIX in path,
     )
-
-
-def _is_delivered(folder: Path, path: str, delivered: Mapping[str, Delivered]) -> bool:
-    """Whether the project has the file as it is in the workspace now."""
-    return path in delivered and _digest(folder, path) == delivered[path][1]
 
 
 def _digest(folder: Path, path: str) -> str:

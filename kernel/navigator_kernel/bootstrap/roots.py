@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -14,8 +15,6 @@ from navigator_kernel.config.project_root import HOSTS, foreign, is_own, is_proj
 from navigator_kernel.skills.catalog.listing import Root
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from navigator_kernel.values.resource import Level, ResourceType
 
 _OTHERS: Mapping[str, ResourceType] = {"commands": "command", "agents": "agent", "prompts": "prompt"}

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.language.clauses import may_join, may_spell_out
-from navigator_kernel.values.route import RouteDecision, RouteResult, Workflow
+from navigator_kernel.values.route import Intent, RouteDecision, RouteResult, Workflow
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.project_files import ProjectFiles
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.text import Language
     from navigator_kernel.values.request import PreprocessingResult
-    from navigator_kernel.values.route import Intent
 
 
 class BoundStep(NamedTuple):

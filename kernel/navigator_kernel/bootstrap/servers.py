@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.config.settings import user_state
+from navigator_kernel.config.settings import Settings, user_state
 from navigator_kernel.sandbox.servers import load_pins
 from navigator_kernel.tools.outward import mcp_tools
 
 if TYPE_CHECKING:
-    from navigator_kernel.config.settings import Settings
     from navigator_kernel.ports import Consents, McpServers
     from navigator_kernel.values.chat import GuardedTool
     from navigator_kernel.values.mcp import OfferedTool

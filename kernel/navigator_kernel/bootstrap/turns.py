@@ -15,20 +15,18 @@ from navigator_kernel.adapters.stores.underway import run_of
 from navigator_kernel.dispatch import EventStream
 from navigator_kernel.errors import Busy, NotFound, UsageProblem
 from navigator_kernel.text import language_of, lazy_compile, warn
-from navigator_kernel.turn.answers import is_interrupted, is_open, resume
+from navigator_kernel.turn.answers import Resumed, is_interrupted, is_open, resume
 from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.approval import waiting_approval
 from navigator_kernel.values.owner import owned, owner_of_session, viewing
 from navigator_kernel.values.request import Message, PendingApproval, Session
 from navigator_kernel.values.work import is_unfinished
-from navigator_kernel.values.workflow import plan_from, plan_to_dict
+from navigator_kernel.values.workflow import WorkflowRun, plan_from, plan_to_dict
 
 if TYPE_CHECKING:
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.events import Listener
-    from navigator_kernel.turn.answers import Resumed
     from navigator_kernel.values.reply import Reply
-    from navigator_kernel.values.workflow import WorkflowRun
 
 RECALLED = 200  # history entries that a model may be shown
 LONGEST = 1_000_000  # characters of a message
@@ -181,16 +179,13 @@ class Turns(Struct, frozen=True):
             after = reply.session
             waits = after.approval is not None or after.question is not None or is_unfinished(after)
             if keep == "always" or (keep == "waiting" and waits):
-                self._save(reply, missed)
+                try:
+                    self.project.sessions.save(reply.session, reply.said)
+                except Busy as error:
+                    if reply.workflow is None or missed is None:
+                        raise
+                    missed(error)
         return reply
-
-    def _save(self, reply: Reply, missed: Callable[[Busy], None] | None) -> None:
-        try:
-            self.project.sessions.save(reply.session, reply.said)
-        except Busy as error:
-            if reply.workflow is None or missed is None:
-                raise
-            missed(error)
 
 
 def _without_revoked(session: Session, stored: Session) -> Session:

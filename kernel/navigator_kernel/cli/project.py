@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from itertools import pairwise
@@ -12,19 +13,15 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.bootstrap.places import find_root, has_old_state, project_state
+from navigator_kernel.bootstrap.places import find_root, project_state
 from navigator_kernel.cli.output import note
 from navigator_kernel.config.settings import Settings, load_settings
 from navigator_kernel.errors import KernelError
-from navigator_kernel.text import clean
+from navigator_kernel.text import Language, clean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from navigator_kernel.adapters.stores.project_state import ProjectState
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.bootstrap.turns import Turns
-    from navigator_kernel.text import Language
 
 CHANGING = frozenset({"tool:write", "tool:edit", "tool:deliver", "tool:run"})  # denied by `--read-only`
 
@@ -42,10 +39,7 @@ class App(Struct, kw_only=True, dict=True):
 
     @cached_property
     def root(self) -> Path:
-        root = find_root(Path.cwd(), self.root_flag)
-        if has_old_state(root):
-            _upgrade(root)
-        return root
+        return find_root(Path.cwd(), self.root_flag)
 
     @cached_property
     def settings(self) -> Settings:
@@ -93,7 +87,19 @@ class App(Struct, kw_only=True, dict=True):
         """Asks the person once whether a project that may be a copy takes over the state of the other one."""
         state = project_state(self.root)
         if state.offered:
-            _settle(state, self.spoken)
+            import click
+
+            from navigator_kernel.bootstrap.projects import adopt
+            from navigator_kernel.language.wording import say
+
+            other = max(state.offered, key=lambda record: record.created)
+            there = say("notice.still_there" if other.is_there() else "notice.gone", self.spoken)
+            key = "notice.before" if other.place.path == state.place.path else "notice.copy"
+            question = say(key, self.spoken, here=str(state.root), path=other.place.path, there=there)
+            if click.confirm(clean(question), err=True):
+                adopt(state.root, other.folder.name, replace=False)
+            else:
+                state.claim()
 
     def close(self) -> None:
         self._open.close()
@@ -137,26 +143,3 @@ def _flag(args: Sequence[str], name: str) -> str | None:
     values = [value for word, value in pairwise(args) if word == name]
     values += [word.removeprefix(f"{name}=") for word in args if word.startswith(f"{name}=")]
     return values[-1] if values else None
-
-
-def _upgrade(root: Path) -> None:
-    from navigator_kernel.bootstrap.projects import upgrade
-
-    for line in upgrade(root):
-        note(f"upgrade: {line}")
-
-
-def _settle(state: ProjectState, language: Language) -> None:
-    import click
-
-    from navigator_kernel.bootstrap.projects import adopt
-    from navigator_kernel.language.wording import say
-
-    other = max(state.offered, key=lambda record: record.created)
-    there = say("notice.still_there" if other.is_there() else "notice.gone", language)
-    key = "notice.before" if other.place.path == state.place.path else "notice.copy"
-    question = say(key, language, here=str(state.root), path=other.place.path, there=there)
-    if click.confirm(clean(question), err=True):
-        adopt(state.root, other.folder.name, replace=False)
-    else:
-        state.claim()

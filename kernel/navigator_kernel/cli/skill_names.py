@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from navigator_kernel.skills.formats.names import NAME
 from navigator_kernel.skills.options import InstallOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import click
 
     from navigator_kernel.ports import Catalogue

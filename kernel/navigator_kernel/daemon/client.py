@@ -51,7 +51,13 @@ def ask(
                 return None
         until = time.monotonic() + (wait if wait and _is_first(path) else 0)
         begin(root, "route", "--serve")
-        return _awaited(path, line, until)
+        # The answer of a process that was just started; it accepts connections before it is ready to answer
+        while time.monotonic() + _PAUSE < until:
+            try:
+                return _told(_exchanged(path, line, until))
+            except (FileNotFoundError, ConnectionRefusedError):
+                time.sleep(_PAUSE)
+        return None
     except (OSError, ValueError, RecursionError, NotImplementedError):
         return None
 
@@ -69,16 +75,6 @@ def _is_first(path: str) -> bool:
     os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
     os.utime(mark, follow_symlinks=False)
     return not recent
-
-
-def _awaited(path: str, line: bytes, until: float) -> dict[str, object] | None:
-    """The answer of a process that was just started; it accepts connections before it is ready to answer."""
-    while time.monotonic() + _PAUSE < until:
-        try:
-            return _told(_exchanged(path, line, until))
-        except (FileNotFoundError, ConnectionRefusedError):
-            time.sleep(_PAUSE)
-    return None
 
 
 def socket_path(root: str) -> str:

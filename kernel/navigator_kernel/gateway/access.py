@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct
 
 from navigator_kernel.gateway.problems import ProblemResponse
-from navigator_kernel.values.http.endpoint import HttpProblem
+from navigator_kernel.values.http.endpoint import Caller, HttpProblem
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from navigator_kernel.gateway.tokens import TokenStore
-    from navigator_kernel.values.http.endpoint import Caller
 
 BODY = 4 * 1024 * 1024  # bytes of a request
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -163,10 +162,7 @@ class Access:
             return ProblemResponse(413, "too_large", f"a body has at most {BODY} bytes")
         if scope["path"] in self._open_paths or (self._open_folder and scope["path"].startswith(self._open_folder)):
             return None
-        return self._token_refusal(scope, held.get(b"authorization", ""))
-
-    def _token_refusal(self, scope: Scope, said: str) -> ProblemResponse | None:
-        scheme, _, token = said.partition(" ")
+        scheme, _, token = held.get(b"authorization", "").partition(" ")
         caller = self._caller(token.strip()) if scheme.lower() == "bearer" else None
         if caller is None:
             return _refused("a token is needed")

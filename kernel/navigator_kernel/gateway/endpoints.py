@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -40,7 +41,12 @@ def _dispatcher(endpoints: Mapping[str, Endpoint], gateway: Gateway) -> Callable
         endpoint, began = endpoints["GET" if request.method == "HEAD" else request.method], time.perf_counter()
         try:
             service = gateway if endpoint.service is None else endpoint.service
-            answer = _response(endpoint, await endpoint.handler(service, await _call(endpoint, request)))
+            call = await _call(endpoint, request)
+            if inspect.iscoroutinefunction(endpoint.handler):
+                value = await endpoint.handler(service, call)
+            else:
+                value = await asyncio.to_thread(endpoint.handler, service, call)
+            answer = _response(endpoint, value)
         except Exception as error:  # noqa: BLE001 - every failure becomes a problem document
             answer = problem_of(error)
         status = getattr(answer, "status_code", 200)

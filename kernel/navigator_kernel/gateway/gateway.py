@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.clock import SystemClock
@@ -12,20 +15,16 @@ from navigator_kernel.bootstrap.models import load_client
 from navigator_kernel.bootstrap.turns import MOST
 from navigator_kernel.errors import KernelError, NotFound, UsageProblem
 from navigator_kernel.gateway.jobs import Jobs
-from navigator_kernel.gateway.metrics import Metrics
 from navigator_kernel.gateway.runs import Runs
 from navigator_kernel.gateway.tokens import TokenStore
 from navigator_kernel.gateway.tracing import open_tracing
 from navigator_kernel.gateway.workers import TurnWorkers
 from navigator_kernel.text import lazy_compile
-from navigator_kernel.values.http.endpoint import SESSION
+from navigator_kernel.values.http.endpoint import SESSION, Caller
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
     from navigator_kernel.bootstrap.project import Project
-    from navigator_kernel.values.http.endpoint import Caller
 
 PING = 15.0  # seconds between two pings of an idle stream
 _NAME = lazy_compile(SESSION)
@@ -108,3 +107,54 @@ def open_tokens(project: Project) -> TokenStore:
     """The token store of the project, in the person's state."""
     file = project.state.folder / "gateway-tokens.json"
     return TokenStore(file=file, writer=project.state_writer, clock=SystemClock())
+
+
+# Counts for Prometheus, in its text format.
+
+BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
+
+
+class Metrics:
+    """Counts requests by endpoint and status, and the time to the beginning of their answers."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[tuple[str, str, int]] = Counter()
+        self._seconds: Counter[float] = Counter()
+        self._sum = 0.0
+        self._count = 0
+        self._began = time.time()
+
+    def note(self, method: str, path: str, status: int, seconds: float) -> None:
+        """Counts a request. `path` is the pattern of an endpoint, so that there are few different ones."""
+        self.requests[method, path, status] += 1
+        self._count += 1
+        self._sum += seconds
+        for bound in BOUNDS:
+            self._seconds[bound] += seconds <= bound
+
+    def text(self, ended: Mapping[str, int], under_way: int) -> str:
+        """The metrics as text. `ended` counts the ended runs by state, `under_way` is the number of the others."""
+        return "\n".join(self._lines(ended, under_way)) + "\n"
+
+    def _lines(self, ended: Mapping[str, int], under_way: int) -> Iterator[str]:
+        yield from _head("navigator_requests_total", "counter", "Requests that were answered")
+        for (method, path, status), count in sorted(self.requests.items()):
+            yield f'navigator_requests_total{{method="{method}",path="{path}",status="{status}"}} {count}'
+        yield from _head("navigator_request_seconds", "histogram", "Time to the beginning of an answer")
+        for bound in BOUNDS:
+            yield f'navigator_request_seconds_bucket{{le="{bound}"}} {self._seconds[bound]}'
+        yield f'navigator_request_seconds_bucket{{le="+Inf"}} {self._count}'
+        yield f"navigator_request_seconds_sum {self._sum:.6f}"
+        yield f"navigator_request_seconds_count {self._count}"
+        yield from _head("navigator_runs_total", "counter", "Runs that ended, by their state")
+        for state, count in sorted(ended.items()):
+            yield f'navigator_runs_total{{state="{state}"}} {count}'
+        yield from _head("navigator_runs_under_way", "gauge", "Runs that have a thread or wait for one")
+        yield f"navigator_runs_under_way {under_way}"
+        yield from _head("navigator_start_time_seconds", "gauge", "When the server began, in Unix time")
+        yield f"navigator_start_time_seconds {self._began:.3f}"
+
+
+def _head(name: str, kind: str, text: str) -> Iterator[str]:
+    yield f"# HELP {name} {text}"
+    yield f"# TYPE {name} {kind}"

@@ -111,17 +111,14 @@ class Schemas:
         found, self.components = msgspec.json.schema_components(structs, schema_hook=_unknown, ref_template=REFERENCE)
         self._held: dict[Any, Any] = dict(zip(structs, found, strict=True))
         for model in models:
-            self._held[model] = self._of_model(model)
+            held = model.model_json_schema(ref_template=REFERENCE.replace("{name}", "{model}"))
+            for name, schema in {**held.pop("$defs", {}), model.__name__: held}.items():
+                if self.components.setdefault(name, schema) != schema:
+                    raise ValueError(f"two schemas are called {name!r}")
+            self._held[model] = {"$ref": REFERENCE.format(name=model.__name__)}
 
     def of(self, kind: Any) -> Any:
         return self._held[kind]
-
-    def _of_model(self, model: Any) -> Mapping[str, str]:
-        held = model.model_json_schema(ref_template=REFERENCE.replace("{name}", "{model}"))
-        for name, schema in {**held.pop("$defs", {}), model.__name__: held}.items():
-            if self.components.setdefault(name, schema) != schema:
-                raise ValueError(f"two schemas are called {name!r}")
-        return {"$ref": REFERENCE.format(name=model.__name__)}
 
 
 def _unknown(_kind: Any) -> dict[str, Any]:

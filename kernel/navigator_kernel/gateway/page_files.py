@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -17,8 +17,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from starlette.requests import Request
 
 CSP = "; ".join(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from navigator_kernel.errors import Busy, KernelError, NotFound, Refused
-from navigator_kernel.events import RunStarted
+from navigator_kernel.events import Listener, RunStarted
 from navigator_kernel.gateway.streams.feeds import Feed, Feeds
-from navigator_kernel.values.http.endpoint import HttpProblem
+from navigator_kernel.values.http.endpoint import Caller, HttpProblem
 from navigator_kernel.values.owner import owned, owner_of_session
 
 if TYPE_CHECKING:
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 
     from navigator_kernel.adapters.stores.run_log import RunLog
     from navigator_kernel.bootstrap.turns import Turns
-    from navigator_kernel.events import Listener
     from navigator_kernel.gateway.workers import TurnWorkers
     from navigator_kernel.ports import Ids
     from navigator_kernel.turn.answers import Resumed
-    from navigator_kernel.values.http.endpoint import Caller
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.request import Message, Session
 

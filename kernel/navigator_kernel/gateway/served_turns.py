@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -12,13 +13,10 @@ from navigator_kernel.events import ApprovalRequested, RunStarted
 from navigator_kernel.gateway.api.chat import ChatMessage, begin
 from navigator_kernel.gateway.api.sessions import begin_answer, waiting_in
 from navigator_kernel.ports import ServedRun
-from navigator_kernel.values.http.endpoint import HttpProblem
+from navigator_kernel.values.http.endpoint import Caller, HttpProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from navigator_kernel.gateway.gateway import Gateway
-    from navigator_kernel.values.http.endpoint import Caller
     from navigator_kernel.values.request import Said
 
 LOOKED_AT = 200  # newest runs searched for the last one of a session

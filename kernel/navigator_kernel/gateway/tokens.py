@@ -57,7 +57,7 @@ class TokenStore(Struct, kw_only=True):
             role=role,
             label=label[:100],
             created=now,
-            expires=_iso(datetime.fromisoformat(now) + life),
+            expires=(datetime.fromisoformat(now) + life).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         )
         self._change(lambda rows: [*rows, msgspec.to_builtins(held)])
         return held, f"{PREFIX}_{name}_{secret}"
@@ -104,7 +104,3 @@ class TokenStore(Struct, kw_only=True):
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _iso(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

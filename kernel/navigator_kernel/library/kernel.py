@@ -15,9 +15,8 @@ from weakref import WeakValueDictionary
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.models.providers import spelled_out
-from navigator_kernel.bootstrap.places import find_root, has_old_state
+from navigator_kernel.bootstrap.places import find_root
 from navigator_kernel.bootstrap.project import Project
-from navigator_kernel.bootstrap.projects import upgrade
 from navigator_kernel.bootstrap.routed import routed
 from navigator_kernel.bootstrap.turns import MOST, Turns, refuse_message
 from navigator_kernel.config.settings import load_settings
@@ -61,7 +60,7 @@ class Kernel:
     def __init__(
         self, root: str | os.PathLike[str] = ".", *, session: str | None = None, model: str | None = None
     ) -> None:
-        self.root = _project(root)
+        self.root = find_root(Path.cwd(), os.fspath(root) or ".")
         self.session = session
         self._project = Project(self.root, _settings(self.root, model), here=self.root)
         self._turns = Turns(self._project)
@@ -237,15 +236,6 @@ def _settings(root: Path, model: str | None) -> Settings:
 
     spelled_out(model, loaded.models)  # raises UsageProblem or NotFound for an unusable name
     return replace(loaded, models=loaded.models._replace(default=model))
-
-
-def _project(root: str | os.PathLike[str]) -> Path:
-    """The project's folder; NotFound if there is none, Refused if its files are another user's."""
-    found = find_root(Path.cwd(), os.fspath(root) or ".")
-    if has_old_state(found):
-        for line in upgrade(found):
-            logging.getLogger("navigator").info("upgrade: %s", line)
-    return found
 
 
 def _named(root: Path, name: str) -> Path:

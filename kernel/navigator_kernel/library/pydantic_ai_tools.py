@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic_ai import ToolReturn
+from pydantic_ai import RunContext, ToolReturn
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
 if TYPE_CHECKING:
-    from pydantic_ai import RunContext
-
     from navigator_kernel.library.calls import SkillCalls
 
 

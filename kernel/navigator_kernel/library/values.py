@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from navigator_kernel.values.resource import Level
+from navigator_kernel.values.resource import Level, SkillDef
 from navigator_kernel.values.route import Kind, NeedClarification, Tier, Unknown
 
 if TYPE_CHECKING:
     from navigator_kernel.bootstrap.routed import Routed
     from navigator_kernel.skills.install.install import InstallResult
-    from navigator_kernel.values.resource import SkillDef
 
 
 class Skill(Struct, frozen=True, kw_only=True):

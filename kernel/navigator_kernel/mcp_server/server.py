@@ -282,23 +282,19 @@ def serve(server: Server[Any], host: str, port: int, token: str, ready: Callable
         raise KernelError(f"cannot listen at {host}:{port}", hint="another --port") from error
     with listener:
         place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
-        config.app = _application(server, host, place, token)
+        # Creates the application. `place` is the host and port that clients must name; they leave out the port 80
+        places = [place, place.removesuffix(":80")] if place.endswith(":80") else [place]
+        security = TransportSecuritySettings(
+            allowed_hosts=places, allowed_origins=[f"http://{allowed}" for allowed in places]
+        )
+        app = server.streamable_http_app(
+            streamable_http_path=PATH, transport_security=security, host=host, max_request_body_size=LONGEST
+        )
+        app.user_middleware.insert(0, Middleware(_Token, token=token))
+        config.app = app
         listener.listen()  # clients that connect before the server is up wait
         ready(f"http://{place}{PATH}")
         uvicorn.Server(config).run(sockets=[listener])
-
-
-def _application(server: Server[Any], host: str, place: str, token: str) -> ASGIApp:
-    """Creates the application. `place` is the host and port that clients must name; they leave out the port 80."""
-    places = [place, place.removesuffix(":80")] if place.endswith(":80") else [place]
-    security = TransportSecuritySettings(
-        allowed_hosts=places, allowed_origins=[f"http://{allowed}" for allowed in places]
-    )
-    app = server.streamable_http_app(
-        streamable_http_path=PATH, transport_security=security, host=host, max_request_body_size=LONGEST
-    )
-    app.user_middleware.insert(0, Middleware(_Token, token=token))
-    return app
 
 
 # The tools of the MCP server: route a message, load a skill, run it, and explain a run.
@@ -328,29 +324,25 @@ class KernelTools(Struct, kw_only=True):
         if not message.strip():
             raise UsageProblem("there is no message", hint="send what the person wants, as they wrote it")
         with self.kernel.catalogue.glance():
-            answer = self._routed(message, k)
+            kernel = self.kernel
+            request = preprocess(Message(text=message), kernel.files)
+            intent = understand_locally(request, Session(id="mcp"), kernel.router)
+            decision = decide(intent, request, kernel.catalogue)
+            candidates = intent.retrieval.candidates[: min(max(k, 1), MOST)] if intent.retrieval else ()
+            shown = [
+                (candidate.confidence, skill)
+                for candidate in candidates
+                if (skill := self._model_may(candidate.name)) is not None
+            ]
+            answer = {**decision.to_dict(), "band": intent.retrieval.band if intent.retrieval else None}
+            answer |= {"candidates": [{**_described(skill), "confidence": round(sure, 4)} for sure, skill in shown]}
+            if isinstance(decision.result, NeedClarification):
+                answer |= {"question": decision.result.question, "options": list(decision.options)}
         loop = asyncio.get_running_loop()
         if loop.time() - self._looked > LOOK:
             self._looked = loop.time()
             loop.call_later(PAUSE, self.kernel.catalogue.list_resources)
         return answer
-
-    def _routed(self, message: str, k: int) -> Mapping[str, Any]:
-        kernel = self.kernel
-        request = preprocess(Message(text=message), kernel.files)
-        intent = understand_locally(request, Session(id="mcp"), kernel.router)
-        decision = decide(intent, request, kernel.catalogue)
-        candidates = intent.retrieval.candidates[: min(max(k, 1), MOST)] if intent.retrieval else ()
-        shown = [
-            (candidate.confidence, skill)
-            for candidate in candidates
-            if (skill := self._model_may(candidate.name)) is not None
-        ]
-        body = {**decision.to_dict(), "band": intent.retrieval.band if intent.retrieval else None}
-        body |= {"candidates": [{**_described(skill), "confidence": round(sure, 4)} for sure, skill in shown]}
-        if isinstance(decision.result, NeedClarification):
-            body |= {"question": decision.result.question, "options": list(decision.options)}
-        return body
 
     async def load_skill(self, name: str) -> Mapping[str, Any]:
         """A skill's text with its digest, for the host's model to follow. SkillNotFound for an unknown name; Refused if

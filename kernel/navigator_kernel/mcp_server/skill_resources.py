@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime
 from math import isfinite
 from mimetypes import guess_type
@@ -20,8 +21,6 @@ from navigator_kernel.skills.formats.frontmatter import split
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from navigator_kernel.ports import Catalogue
     from navigator_kernel.values.receipt import InstalledFile
     from navigator_kernel.values.resource import SkillDef

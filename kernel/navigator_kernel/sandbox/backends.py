@@ -152,15 +152,11 @@ def _around(path: Path, hidden: Sequence[Path]) -> list[tuple[str, int]]:
     if path in within:
         return []
     if not within:
-        return [(str(path), _rights(path, _LOOKED_AT))]
+        return [(str(path), _LOOKED_AT if path.is_dir() else _LOOKED_AT & _OF_FILES)]
     return [
         (str(path), _READ_DIR),
         *(rule for entry in sorted(path.iterdir()) if not entry.is_symlink() for rule in _around(entry, within)),
     ]
-
-
-def _rights(path: Path, rights: int) -> int:
-    return rights if path.is_dir() else rights & _OF_FILES
 
 
 # The seccomp filter, in the form that the kernel takes: classic BPF over `struct seccomp_data` (seccomp(2), bpf(4)).

@@ -141,11 +141,6 @@ class ConsentStore(Struct):
             body = json.dumps({"v": VERSION, "trusted": trusted}, ensure_ascii=False, indent=1)
             self.writer.write(self.file, body.encode(), mode=0o600)
 
-    def dropped(self) -> int:
-        """How many entries of version 1 no longer count, because it is not known whether a person gave them."""
-        consents = self._read()
-        return len(consents) - len(self._trusted())
-
     def _trusted(self) -> dict[str, Any]:
         consents = self._read()
         if consents and self._version == 1:

@@ -32,6 +32,7 @@ from navigator_kernel.adapters.processes.launcher import (
 from navigator_kernel.adapters.processes.process import (
     FULL,
     Contained,
+    ProcessRunner,
     environment,
     execute,
     memory_used,
@@ -41,12 +42,10 @@ from navigator_kernel.adapters.processes.process import (
 from navigator_kernel.errors import KernelError, NoSandbox, NotFound
 from navigator_kernel.sandbox.backends import SandboxBackend, inline, launch, rungs
 from navigator_kernel.sandbox.confinement import Confinement, confinement, covers
-from navigator_kernel.values.job import NPM, Job
+from navigator_kernel.values.job import NPM, Exceeded, Job, Outcome
 
 if TYPE_CHECKING:
-    from navigator_kernel.adapters.processes.process import ProcessRunner
     from navigator_kernel.ports import Sandbox, Writer
-    from navigator_kernel.values.job import Exceeded, Outcome
 
 
 PATIENCE = 10.0  # seconds for the trial of a backend

@@ -24,12 +24,11 @@ from navigator_kernel.sandbox.confinement import SYSTEM, confinement, covers
 from navigator_kernel.sandbox.contain import exceeded
 from navigator_kernel.text import escape_controls, fold, lazy_compile, shorten
 from navigator_kernel.values.job import Exceeded, Job
-from navigator_kernel.values.mcp import OfferedTool
+from navigator_kernel.values.mcp import McpServer, OfferedTool, PinState
 
 if TYPE_CHECKING:
     from navigator_kernel.config.settings import Policy
     from navigator_kernel.ports import Audit, Consents, Writer
-    from navigator_kernel.values.mcp import McpServer, PinState
 
 
 Started: TypeAlias = "tuple[tuple[str, ...], Mapping[str, str], Callable[[int], Exceeded]]"

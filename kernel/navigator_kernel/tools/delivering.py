@@ -7,18 +7,14 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from navigator_kernel.adapters.files.changes import Sized, sealed
 from navigator_kernel.adapters.files.tree import read_inside, walk_inside
 from navigator_kernel.errors import NotFound, Refused, UsageProblem
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import escape_controls
-from navigator_kernel.tools.places import Place, is_obeyed, is_program, refuse_closed
-
-if TYPE_CHECKING:
-    from navigator_kernel.text import Language
-    from navigator_kernel.tools.places import Places
+from navigator_kernel.text import Language, escape_controls
+from navigator_kernel.tools.places import Place, Places, is_obeyed, is_program, refuse_closed
 
 LARGEST = 200 * 1024 * 1024  # bytes of one file
 MOST, ALL = 200, 500 * 1024 * 1024  # files of one call, and their bytes

@@ -108,7 +108,17 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         self.audit.record("ended", run=work.run, subject=subject, how="error" if result.error else "done")
         if not result.error:
             self._private.add(work.run)
-        return _answer(tool, result, work)
+        # The uniform answer of a tool, also for failures and empty results (TOL-4)
+        if result.error:
+            return ToolAnswer(text=say("tool.failed", work.language, error=clean(result.error)), failed=True)
+        text = result.value if isinstance(result.value, str) else json.dumps(result.value, ensure_ascii=False)
+        done = say("tool.done", work.language)
+        if not result.value and not isinstance(result.value, bool | int | float):
+            text = done if result.value is None or result.value == "" else f"{done}: {text}"
+        text = clean(text)
+        text = text if len(text) <= MOST else f"{text[:MOST]} …"
+        commands = tuple(_commands(tool, result.value, work))
+        return ToolAnswer(text=text, commands=commands, changed=bool(tool.effects))
 
     def _refused(self, work: AgentTask, call: ToolCall, error: KernelError) -> ToolAnswer:
         why = f"{error.message}{f' ({error.hint})' if error.hint else ''}"
@@ -163,20 +173,6 @@ def _lasting_subject(tool: GuardedTool, work: AgentTask) -> str:
     body = json.dumps([tool.identity or tool.name, work.skill, work.digest])
     digest = f"sha256:{hashlib.sha256(body.encode()).hexdigest()}"
     return Right(tool.right, work.skill, digest).subject if tool.right else f"tool:{tool.name}@{digest}"
-
-
-def _answer(tool: GuardedTool, result: Result, work: AgentTask) -> ToolAnswer:
-    """The uniform answer of a tool, also for failures and empty results (TOL-4)."""
-    if result.error:
-        return ToolAnswer(text=say("tool.failed", work.language, error=clean(result.error)), failed=True)
-    text = result.value if isinstance(result.value, str) else json.dumps(result.value, ensure_ascii=False)
-    done = say("tool.done", work.language)
-    if not result.value and not isinstance(result.value, bool | int | float):
-        text = done if result.value is None or result.value == "" else f"{done}: {text}"
-    text = clean(text)
-    text = text if len(text) <= MOST else f"{text[:MOST]} …"
-    commands = tuple(_commands(tool, result.value, work))
-    return ToolAnswer(text=text, commands=commands, changed=bool(tool.effects))
 
 
 def _commands(tool: GuardedTool, value: Any, work: AgentTask) -> Iterator[UICommand]:

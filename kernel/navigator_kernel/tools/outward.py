@@ -68,24 +68,20 @@ def _page(target: Target, hosts: tuple[str, ...], keep: Callable[[str, bytes], s
         return f"{head}\nit is not text, and is kept in {where}"
     text, title = _decoded(page), ""
     if page.kind in _PAGES:
-        text, title = _readable(page.url, text)
+        # The text and the title of a page
+        child = ModuleChild(READER, memory=MEMORY)
+        try:
+            held = child.ask({"html": text, "url": page.url}, seconds=READING)
+        except KernelError as error:
+            raise UsageProblem(f"the page cannot be read: {error.message}", hint="ask for another page") from error
+        finally:
+            child.close()
+        text, title = str(held["text"]), shorten(str(held["title"]), 200)
     text = clean(text)
     if len(text) > SHOWN:
         where = keep(".txt", text.encode("utf-8", "replace"))
         text = f"{text[:SHOWN]}\n… the whole text, {len(text):,} characters, is in {where}"
     return "\n".join([head, *([title] if title else []), "", text or "(the page has no text)"])
-
-
-def _readable(url: str, html: str) -> tuple[str, str]:
-    """The text and the title of a page."""
-    child = ModuleChild(READER, memory=MEMORY)
-    try:
-        held = child.ask({"html": html, "url": url}, seconds=READING)
-    except KernelError as error:
-        raise UsageProblem(f"the page cannot be read: {error.message}", hint="ask for another page") from error
-    finally:
-        child.close()
-    return str(held["text"]), shorten(str(held["title"]), 200)
 
 
 def _decoded(page: Page) -> str:

@@ -67,7 +67,7 @@ class Places(Struct, frozen=True, kw_only=True):
         for base in (self.workspace, self.folder, self.project):
             if os.path.lexists(base / plain) and not (base == self.project and plain == "."):
                 return self._placed(base / plain, written)
-        if (named := self._called(plain)) is not None:
+        if (named := next((path for path in self.named if path.name == plain), None)) is not None:
             return self._placed(named, written)
         if not new and (before := self._before(plain)) is not None:
             return self._placed(before, written)
@@ -80,9 +80,6 @@ class Places(Struct, frozen=True, kw_only=True):
         except Refused:
             return None
         return place.path if place.zone == "skill" and place.path.is_file() else None
-
-    def _called(self, name: str) -> Path | None:
-        return next((path for path in self.named if path.name == name), None)
 
     def _before(self, plain: str) -> Path | None:
         """The newest file of an earlier turn with this path or name."""

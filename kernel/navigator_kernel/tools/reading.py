@@ -192,7 +192,18 @@ def described(name: str, kind: str, data: bytes) -> str:
     size = f"{len(data):,} bytes"
     if kind == PDF:
         _refuse_large(name, data, PDF_SIZE)
-        count = pages_of(data)
+        # The number of pages that the PDF states, 0 if unknown
+        found, room = [data], UNPACKED
+        for begin in _OBJECTS.finditer(data):
+            unpacking = zlib.decompressobj()
+            try:
+                found.append(unpacking.decompress(data[begin.end() :], max(room, 1)))
+            except zlib.error:
+                continue
+            room -= len(found[-1])
+            if room <= 0:
+                break
+        count = max((_count(part.decode("latin-1")) for part in found), default=0)
         return f"{name} is a PDF, {size}{f', {count} pages' if count else ''}"
     _refuse_large(name, data, PICTURE_SIZE)
     measured = pixels_of(kind, data)
@@ -217,18 +228,14 @@ def pixels_of(kind: str, data: bytes) -> tuple[int, int] | None:
     if kind == "image/gif" and len(data) >= 10:
         return int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
     if kind == "image/jpeg":
-        return _of_jpeg(data)
+        at = 2
+        while at + 9 <= len(data) and data[at] == 0xFF:
+            mark = data[at + 1]
+            if mark in _SIZES:
+                return int.from_bytes(data[at + 7 : at + 9]), int.from_bytes(data[at + 5 : at + 7])
+            at += 1 if mark == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4])
+        return None
     return _of_webp(data) if kind == "image/webp" else None
-
-
-def _of_jpeg(data: bytes) -> tuple[int, int] | None:
-    at = 2
-    while at + 9 <= len(data) and data[at] == 0xFF:
-        mark = data[at + 1]
-        if mark in _SIZES:
-            return int.from_bytes(data[at + 7 : at + 9]), int.from_bytes(data[at + 5 : at + 7])
-        at += 1 if mark == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4])
-    return None
 
 
 def _of_webp(data: bytes) -> tuple[int, int] | None:
@@ -244,21 +251,6 @@ def _of_webp(data: bytes) -> tuple[int, int] | None:
     if form == b"VP8 ":
         return int.from_bytes(data[26:28], "little") & 0x3FFF, int.from_bytes(data[28:30], "little") & 0x3FFF
     return None
-
-
-def pages_of(data: bytes) -> int:
-    """The number of pages that the PDF states, 0 if unknown."""
-    found, room = [data], UNPACKED
-    for begin in _OBJECTS.finditer(data):
-        unpacking = zlib.decompressobj()
-        try:
-            found.append(unpacking.decompress(data[begin.end() :], max(room, 1)))
-        except zlib.error:
-            continue
-        room -= len(found[-1])
-        if room <= 0:
-            break
-    return max((_count(part.decode("latin-1")) for part in found), default=0)
 
 
 def _count(text: str) -> int:

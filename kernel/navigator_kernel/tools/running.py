@@ -17,18 +17,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from navigator_kernel.adapters.files.tree import Fingerprint, read_inside, walk_inside
 from navigator_kernel.errors import NotFound, Refused, UsageProblem
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import escape_controls, lazy_compile, shown_lines
+from navigator_kernel.text import Language, escape_controls, lazy_compile, shown_lines
 from navigator_kernel.tools.guarded import LONGEST
 from navigator_kernel.tools.places import ROOT_NAMES, Places, meant_place, rooted
-from navigator_kernel.values.allowed import Unclear, commands_in
-from navigator_kernel.values.job import Job
+from navigator_kernel.values.allowed import Allowed, Simple, Unclear, commands_in
+from navigator_kernel.values.job import Job, Outcome, Want
 from navigator_kernel.values.rights import PACKAGES, RUN, SCRIPTS, covering
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Executor
-    from navigator_kernel.text import Language
-    from navigator_kernel.values.allowed import Allowed, Simple
-    from navigator_kernel.values.job import Outcome, Want
     from navigator_kernel.values.resource import SkillDef
     from navigator_kernel.values.standing import Need
 

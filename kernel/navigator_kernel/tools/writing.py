@@ -105,12 +105,8 @@ def _edited(place: Place, text: str, arguments: Mapping[str, Any]) -> str:
     if old == new:
         hint = "nothing would change; write changes line ends"
         raise UsageProblem("old_string and new_string are the same", hint=hint)
-    return _replaced(text, old, new)
-
-
-def _replaced(text: str, old: str, new: str) -> str:
-    """`text` with every `old` replaced by `new`, both with `\\n` as line ends. Only what differs is replaced, and its
-    line ends become those of the lines that it replaces or that follow it; all other lines stay as they are."""
+    # `text` with every `old` replaced by `new`, both with `\n` as line ends. Only what differs is replaced, and its
+    # line ends become those of the lines that it replaces or that follow it; all other lines stay as they are
     returns = [hit.start() - at for at, hit in enumerate(_RETURN.finditer(text))]  # where each is without `\r`
     plain = text.replace("\r\n", "\n")
     begin = same_start(old, new)

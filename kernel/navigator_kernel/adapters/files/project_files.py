@@ -89,7 +89,20 @@ class ProjectFiles(Struct, frozen=True):
     def listing(self) -> Sequence[str]:
         """The paths of the project's files and folders from its root, without what git ignores; a folder ends in
         `/`."""
-        return list_project(self.root)
+        # Paths from `root`, at most `MOST`; a folder ends in `/`. What git ignores, hidden folders, vendored code and
+        # the kernel's own folder are left out
+        names = _by_git(self.root)
+        files = (
+            name
+            for name in (_walked(self.root) if names is None else names)
+            if not any(part in _NOBODYS or part.startswith(".") for part in name.split("/")[:-1])
+        )
+        paths: dict[str, None] = {}
+        for name in islice(files, MOST):
+            for folder in reversed(PurePosixPath(name).parents[:-1]):
+                paths[f"{folder}/"] = None
+            paths[name] = None
+        return tuple(paths)
 
     def _parts(self, written: str) -> tuple[str, tuple[str, ...]]:
         """The real root, and the parts of the real path below it."""
@@ -219,23 +232,6 @@ _QUIET = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "safe.bareReposito
 _GIT = ("git", *(word for setting in _QUIET for word in ("-c", setting)))
 _LIST = (*_GIT, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 _NOBODYS = frozenset({"mybox", "node_modules", "__pycache__", "vendor", "third_party"})
-
-
-def list_project(root: Path) -> Sequence[str]:
-    """Paths from `root`, at most `MOST`; a folder ends in `/`. What git ignores, hidden folders, vendored code and the
-    kernel's own folder are left out."""
-    names = _by_git(root)
-    files = (
-        name
-        for name in (_walked(root) if names is None else names)
-        if not any(part in _NOBODYS or part.startswith(".") for part in name.split("/")[:-1])
-    )
-    paths: dict[str, None] = {}
-    for name in islice(files, MOST):
-        for folder in reversed(PurePosixPath(name).parents[:-1]):
-            paths[f"{folder}/"] = None
-        paths[name] = None
-    return tuple(paths)
 
 
 def _by_git(root: Path) -> Sequence[str] | None:

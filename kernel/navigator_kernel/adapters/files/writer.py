@@ -62,7 +62,17 @@ class FolderWriter:
         """The same for a content in pieces, which need not fit into memory; an error of `pieces` is passed on."""
         path = self._checked(path)
         with _named("write", path):
-            replace_file(path, pieces, mode, self._mode, os.fsync if self._unsynced is None else _begin_sync)
+            # Writes the whole file or nothing; an error of `pieces` leaves it as it was. `path` is absolute and has
+            # no link among its folders; missing folders are made. OSError if one of them has become a link
+            with _folder(path.parent, self._mode) as folder:
+                temporary = f".navigator-{path.name[:80]}-{os.urandom(8).hex()}.tmp"
+                try:
+                    _create(temporary, pieces, mode, os.fsync if self._unsynced is None else _begin_sync, folder)
+                    os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+                except BaseException:
+                    with suppress(FileNotFoundError):
+                        os.unlink(temporary, dir_fd=folder)
+                    raise
             if self._unsynced is not None:
                 self._unsynced[str(path)] = None
             self._sync(path.parent)
@@ -395,20 +405,6 @@ def _remove_folder(path: Path) -> None:
 
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-def replace_file(path: Path, pieces: Iterable[bytes], mode: int, folder_mode: int, sync: Callable[[int], None]) -> None:
-    """Writes the whole file or nothing; an error of `pieces` leaves it as it was. `path` is absolute and has no link
-    among its folders; missing folders are made. OSError if one of them has become a link."""
-    with _folder(path.parent, folder_mode) as folder:
-        temporary = f".navigator-{path.name[:80]}-{os.urandom(8).hex()}.tmp"
-        try:
-            _create(temporary, pieces, mode, sync, folder)
-            os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary, dir_fd=folder)
-            raise
 
 
 def create_file(path: str | Path, data: bytes, mode: int, sync: Callable[[int], None]) -> None:

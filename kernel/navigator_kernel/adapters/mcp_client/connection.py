@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import anyio
 import httpx2
@@ -64,11 +64,7 @@ from navigator_kernel.errors import (
 )
 from navigator_kernel.language.answers import is_no, is_yes
 from navigator_kernel.text import clean, lazy_compile, shorten, warn
-from navigator_kernel.values.mcp import OfferedTool
-
-if TYPE_CHECKING:
-    from navigator_kernel.values.mcp import McpServer
-
+from navigator_kernel.values.mcp import McpServer, OfferedTool
 
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # our errors contain its messages
 IDLE = 300.0  # seconds without a call after which a connection is closed

@@ -75,7 +75,24 @@ class Servers(Struct, frozen=True, kw_only=True):
             self.approve(run, tool, tools)
 
         async def asked() -> dict[str, Any]:
-            return await self._asked(server, opened, operation, params, approve, progress)
+            # Runs on the connections' thread. If a connection fails, an operation in `SAFE` is asked once more
+            from navigator_kernel.adapters.mcp_client.connection import perform
+
+            for again in (operation in SAFE, False):
+                link, client = await self._connected(server, opened)
+                try:
+                    answer = await perform(link, client, operation, params, approve, progress)
+                except asyncio.CancelledError:
+                    thread().aside(link.still_there(client))
+                    raise
+                except ConnectionFailed:
+                    self._failed(server)
+                    if not again:
+                        raise
+                    continue
+                self._breakers.pop(server, None)
+                return answer
+            raise AssertionError("the second time raises")
 
         return self._cut(await thread().run(asked()), run, server)
 
@@ -117,34 +134,6 @@ class Servers(Struct, frozen=True, kw_only=True):
         if configured.url:
             return lambda state: connection.address_of(configured.resolved(self.secret), state)
         return lambda state: connection.process_of(connection.StdioParams(argv, env, folder, scratch, exceeded), state)
-
-    async def _asked(
-        self,
-        server: str,
-        opened: Callable[[Any], Any],
-        operation: str,
-        params: Mapping[str, Any],
-        approve: Any,
-        progress: Any,
-    ) -> dict[str, Any]:
-        """Runs on the connections' thread. If a connection fails, an operation in `SAFE` is asked once more."""
-        from navigator_kernel.adapters.mcp_client.connection import perform
-
-        for again in (operation in SAFE, False):
-            link, client = await self._connected(server, opened)
-            try:
-                answer = await perform(link, client, operation, params, approve, progress)
-            except asyncio.CancelledError:
-                thread().aside(link.still_there(client))
-                raise
-            except ConnectionFailed:
-                self._failed(server)
-                if not again:
-                    raise
-                continue
-            self._breakers.pop(server, None)
-            return answer
-        raise AssertionError("the second time raises")
 
     async def _connected(self, server: str, opened: Callable[[Any], Any]) -> tuple[Connection, Any]:
         from navigator_kernel.adapters.mcp_client.connection import Connection

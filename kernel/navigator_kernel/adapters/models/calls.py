@@ -97,7 +97,19 @@ class Spoken:
         """One step; False if more text must come first."""
         match self._state:
             case "start":
-                return self._at_start()
+                plain = self._held.lstrip()
+                if not plain:
+                    return False
+                if self._thought:
+                    self._held = plain
+                for tag in _THOUGHTS:
+                    if plain.startswith(tag):
+                        self._held, self._thought, self._state = plain.removeprefix(tag), f"</{tag[1:]}", "thought"
+                        return True
+                if any(tag.startswith(plain) for tag in _THOUGHTS):
+                    return False
+                self._state = "json" if self._tools and plain[0] in "{[" and _may_be_call(plain) else "text"
+                return True
             case "thought":
                 at = self._held.find(self._thought)
                 if at < 0:
@@ -107,30 +119,31 @@ class Spoken:
             case "text":
                 return self._in_text()
             case "code":
-                return self._in_code()
+                # The lines of a code block, up to its end; the first one opens it
+                line, newline, rest = self._held.partition("\n")
+                if not newline:
+                    return False
+                self._say(line + newline)
+                self._held = rest
+                if line.strip() == _FENCE and self._in_line:
+                    self._state, self._in_line = "text", False
+                else:
+                    self._in_line = True
+                return True
             case "fence":
-                return self._in_fence()
+                # A block that may be a call stays held back; it is one only if nothing comes after it
+                _, _, inside = self._held.partition("\n")
+                body, closing, after = inside.partition(f"\n{_FENCE}")
+                if _may_be_call(body) and not (closing and after.strip()):
+                    return False
+                self._state = "code"
+                return True
             case "json":
                 if _may_be_call(self._held):
                     return False
                 self._state = "text"
                 return True
         return False
-
-    def _at_start(self) -> bool:
-        plain = self._held.lstrip()
-        if not plain:
-            return False
-        if self._thought:
-            self._held = plain
-        for tag in _THOUGHTS:
-            if plain.startswith(tag):
-                self._held, self._thought, self._state = plain.removeprefix(tag), f"</{tag[1:]}", "thought"
-                return True
-        if any(tag.startswith(plain) for tag in _THOUGHTS):
-            return False
-        self._state = "json" if self._tools and plain[0] in "{[" and _may_be_call(plain) else "text"
-        return True
 
     def _in_text(self) -> bool:
         line, newline, _ = self._held.partition("\n")
@@ -159,28 +172,6 @@ class Spoken:
                 return False
         self._say(line + newline)
         self._held, self._in_line = self._held[len(line + newline) :], not newline
-        return True
-
-    def _in_code(self) -> bool:
-        """The lines of a code block, up to its end; the first one opens it."""
-        line, newline, rest = self._held.partition("\n")
-        if not newline:
-            return False
-        self._say(line + newline)
-        self._held = rest
-        if line.strip() == _FENCE and self._in_line:
-            self._state, self._in_line = "text", False
-        else:
-            self._in_line = True
-        return True
-
-    def _in_fence(self) -> bool:
-        """A block that may be a call stays held back; it is one only if nothing comes after it."""
-        _, _, inside = self._held.partition("\n")
-        body, closing, after = inside.partition(f"\n{_FENCE}")
-        if _may_be_call(body) and not (closing and after.strip()):
-            return False
-        self._state = "code"
         return True
 
     def _say(self, text: str) -> None:

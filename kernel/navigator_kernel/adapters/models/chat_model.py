@@ -31,11 +31,10 @@ from navigator_kernel.adapters.secrets.redaction import REDACTED
 from navigator_kernel.errors import KernelError, ModelFailed, NotLoadable, TimedOut, UsageProblem
 from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.text import clean, shorten
-from navigator_kernel.values.chat import PDF, Asked, ChatMessage, Completion, Finish, Spent, ToolCall, Tried
+from navigator_kernel.values.chat import PDF, Asked, ChatMessage, Completion, Finish, ShownFile, Spent, ToolCall, Tried
 
 if TYPE_CHECKING:
     from navigator_kernel.config.settings import Models
-    from navigator_kernel.values.chat import ShownFile
 
 LONGEST_WAIT = 60.0  # seconds; if Retry-After is longer, the request fails and the person decides
 FIRST_WAIT = 0.5  # seconds; doubled with every attempt
@@ -65,15 +64,6 @@ class _Client(NamedTuple):
     loop: asyncio.AbstractEventLoop
     http: Any
     model: Any
-
-
-def _import() -> None:
-    with _IMPORTING:
-        try:
-            import httpx2  # noqa: F401 - like the next one, imported for the modules that it loads
-            import pydantic_ai.direct  # noqa: F401 - like the one before
-        except ImportError as error:
-            raise NotLoadable("models need the extra `llm`", hint=EXTRA) from error
 
 
 @cache
@@ -206,7 +196,12 @@ class WireModel:
     def _opened(self) -> _Client:
         loop = asyncio.get_running_loop()
         if self._open is None or self._open.loop is not loop:
-            _import()
+            with _IMPORTING:
+                try:
+                    import httpx2  # noqa: F401 - like the next one, imported for the modules that it loads
+                    import pydantic_ai.direct  # noqa: F401 - like the one before
+                except ImportError as error:
+                    raise NotLoadable("models need the extra `llm`", hint=EXTRA) from error
             self._open = self._client(loop)
         return self._open
 

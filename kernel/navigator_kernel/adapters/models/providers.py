@@ -13,13 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.config.settings import ModelProvider, Models
 from navigator_kernel.errors import Damaged, KernelError, NotFound, NotLoadable, UsageProblem
-from navigator_kernel.values.chat import PDF
+from navigator_kernel.values.chat import PDF, Tooling
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from navigator_kernel.ports import Writer
-    from navigator_kernel.values.chat import Tooling
 
 
 SERVICE = "navigator"  # service name of the keys in the system's keyring

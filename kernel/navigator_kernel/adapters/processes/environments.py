@@ -22,11 +22,10 @@ from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
 from navigator_kernel.adapters.processes.process import Contained, execute
 from navigator_kernel.errors import Busy, FetchFailed, IntegrityMismatch, KernelError, NotLoadable, Refused
 from navigator_kernel.text import clean, lazy_compile, shorten, strip_url_credentials
-from navigator_kernel.values.job import NPM, Job
+from navigator_kernel.values.job import NPM, Job, Outcome
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
-    from navigator_kernel.values.job import Outcome
 
 
 TIMEOUT = 15 * 60.0  # seconds for one environment, including the wait for another process
@@ -224,7 +223,10 @@ class Build(Struct, frozen=True):
             self.writer.remove(self.place / name)
 
     def _uv(self, *words: str) -> None:
-        env = _environment()
+        # The person's index settings; pip's if there are none of uv
+        env = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
+        if _INDEXES.isdisjoint(env):
+            env |= {name: os.environ[old] for old, name in _OF_PIP.items() if old in os.environ}
         outcome = self.run((self.program, *_OPTIONS, f"--cache-dir={self.place / _CACHE}", *words), env)
         if outcome.exit_code:
             text = clean(_hidden(outcome.stderr.decode("utf-8", "replace"), env))
@@ -269,14 +271,6 @@ def _program() -> str:
         return path
     hint = "pip install 'navigator-kernel[env]'"
     raise NotLoadable("packages of skills need uv, which is not installed", hint=hint, reason="no-uv")
-
-
-def _environment() -> dict[str, str]:
-    """The person's index settings; pip's if there are none of uv."""
-    variables = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
-    if _INDEXES.isdisjoint(variables):
-        variables |= {name: os.environ[old] for old, name in _OF_PIP.items() if old in os.environ}
-    return variables
 
 
 def _held(lock: str, requirements: Sequence[str]) -> str:

@@ -94,12 +94,7 @@ def _by_git(before: bytes, after: bytes, started: Callable[[subprocess.Popen[byt
     first = next((at for at, line in enumerate(lines) if line.startswith(b"@@")), None)
     if git.returncode != 1 or first is None:
         return None
-    return [_place(line) for line in lines[first:]]
-
-
-def _place(line: bytes) -> bytes:
-    """The line; that of a hunk's place without the text of the file that git adds to it."""
-    return line[: line.index(b"@@", 2) + 2] if line.startswith(b"@@") else line
+    return [line[: line.index(b"@@", 2) + 2] if line.startswith(b"@@") else line for line in lines[first:]]
 
 
 def _replaced(before: bytes, after: bytes) -> list[bytes]:

@@ -119,7 +119,11 @@ def serve(answer: Callable[[Any], dict[str, Any]]) -> NoReturn:
     os.write(out, _READY)
     while head := _all_of(_HEAD):
         seconds, question = marshal.loads(_all_of(int.from_bytes(head)))  # noqa: S302 - the kernel wrote it
-        _limit_time(seconds)
+        # Limits the CPU time from now on, in case the asker cannot stop the process
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        soft = int(used.ru_utime + used.ru_stime) + seconds + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
         _die_with_asker(out, on=True)
         reply = json.dumps(answer(question)).encode()
         _die_with_asker(out, on=False)
@@ -127,14 +131,6 @@ def serve(answer: Callable[[Any], dict[str, Any]]) -> NoReturn:
         while message:
             message = message[os.write(out, message) :]
     os._exit(0)
-
-
-def _limit_time(seconds: int) -> None:
-    """Limits the CPU time from now on, in case the asker cannot stop the process."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    soft = int(used.ru_utime + used.ru_stime) + seconds + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
 
 
 def _die_with_asker(out: int, *, on: bool) -> None:

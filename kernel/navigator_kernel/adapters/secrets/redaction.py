@@ -110,7 +110,9 @@ class Redactor(Struct, frozen=True):
         named = [parts.texts[number] for number in parts.secret]
         _remember(seen, (value for result in results if result for value in result.values), named)
         secrets = [(form, False) for secret in self.known for form in _forms(secret)]
-        secrets += [(form, _is_plain(secret)) for secret in tuple(seen) for form in _forms(secret)]
+        secrets += [
+            (form, len(secret) < SHORTEST or not _is_rare(secret)) for secret in tuple(seen) for form in _forms(secret)
+        ]
         done = iter([_shown(text, cuts, secrets) for text, cuts in zip(parts.texts, places, strict=True)])
         return _replaced(value, lambda _: next(done))
 
@@ -387,11 +389,6 @@ def _is_rare(word: str) -> bool:
     if any(map(str.isdigit, word)) and any(map(str.isalpha, word)):
         return True
     return not _ODD.isdisjoint(word) or word not in {word.lower(), word.upper(), word.capitalize()}
-
-
-def _is_plain(word: str) -> bool:
-    """Whether other words may contain the word by chance."""
-    return len(word) < SHORTEST or not _is_rare(word)
 
 
 @lru_cache(MOST)

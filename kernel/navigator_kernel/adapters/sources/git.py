@@ -212,9 +212,15 @@ class GitSource:
                 raise
             self.ref, self._or_head = "", False
             self.commit, self.tree = self._reached()
-        self.entries = self._listing()
+        output = self._git.run("ls-tree", "-r", "-t", "-z", "--full-tree", self.tree, limit=LISTING_LIMIT)
+        lines = output.decode("utf-8", errors="surrogateescape").split("\0")[:-1]
+        if len(lines) > ENTRY_LIMIT:
+            raise Refused(f"{self._git.shown} has over {ENTRY_LIMIT} files", hint="name a smaller repository")
+        self.entries = tuple(_entry(line) for line in lines)
         if self._reused:
-            self._check_trees()
+            # Compares stored trees with their ids: git checks objects only when it fetches them
+            trees = (entry.oid for entry in self.entries if entry.kind == "tree")
+            self._read(tuple(dict.fromkeys((self.commit, self.tree, *trees))))
         if not _FULL.fullmatch(self.ref):
             self._entry.remember(self.ref or "HEAD", self.commit)
 
@@ -237,18 +243,15 @@ class GitSource:
         if _FULL.fullmatch(self.ref):
             return _Target(self.ref.lower(), self.ref.lower())
         if self._page or self._offline or _SHORT.fullmatch(self.ref):
-            return self._looked_up()
+            # The target among the server's refs or, offline, among those seen before. Splits a page by them
+            refs = self._seen_refs() if self._offline else self._remote_refs()
+            if self._page:
+                self.ref, self.subpath = self._divided(refs)
+            if (target := refs.get(self.ref or "HEAD")) is not None:
+                return target
+            commit = self._expanded(self.ref.lower(), refs) if _SHORT.fullmatch(self.ref) else ""
+            return _Target(commit or self.ref or "HEAD", commit)
         return _Target(self.ref or "HEAD")
-
-    def _looked_up(self) -> _Target:
-        """The target among the server's refs or, offline, among those seen before. Splits a page by them."""
-        refs = self._seen_refs() if self._offline else self._remote_refs()
-        if self._page:
-            self.ref, self.subpath = self._divided(refs)
-        if (target := refs.get(self.ref or "HEAD")) is not None:
-            return target
-        commit = self._expanded(self.ref.lower(), refs) if _SHORT.fullmatch(self.ref) else ""
-        return _Target(commit or self.ref or "HEAD", commit)
 
     def _divided(self, refs: Mapping[str, _Target]) -> tuple[str, str]:
         """The longest beginning of the page that is a ref, and the rest of the page."""
@@ -334,18 +337,6 @@ class GitSource:
         ids = {part[1]: part[0] for line in lines if len(part := line.split(" ")) == 3}
         return (ids["commit"], ids["tree"]) if set(ids) == {"commit", "tree"} else None
 
-    def _listing(self) -> tuple[TreeEntry, ...]:
-        output = self._git.run("ls-tree", "-r", "-t", "-z", "--full-tree", self.tree, limit=LISTING_LIMIT)
-        lines = output.decode("utf-8", errors="surrogateescape").split("\0")[:-1]
-        if len(lines) > ENTRY_LIMIT:
-            raise Refused(f"{self._git.shown} has over {ENTRY_LIMIT} files", hint="name a smaller repository")
-        return tuple(_entry(line) for line in lines)
-
-    def _check_trees(self) -> None:
-        """Compares stored trees with their ids: git checks objects only when it fetches them."""
-        trees = (entry.oid for entry in self.entries if entry.kind == "tree")
-        self._read(tuple(dict.fromkeys((self.commit, self.tree, *trees))))
-
     def _contents(self, ids: Sequence[str], each: int, total: int) -> Mapping[str, bytes]:
         if not self._entry.made:
             self._open()
@@ -354,25 +345,25 @@ class GitSource:
         sizes = {} if bare else self._sizes(ids)
         if missing := [oid for oid in ids if oid not in sizes]:
             self._refuse_offline(f"{len(missing)} of its files")
-            self._fetch_blobs(missing)
+            # Fetches blobs in one batch, as git's lazy fetch does, or the whole commit if the server cannot do that
+            config = {**_PARTIAL, "fetch.negotiationAlgorithm": "noop"}
+            try:
+                self._fetch(("--no-write-fetch-head", "--stdin", "--", "origin"), config, _lines(missing))
+            except FetchFailed as error:
+                if error.data.get("reason") in _FINAL:
+                    raise
+                commit, _ = self._fetched("--depth=1", "--refetch", config={})
+                if commit != self.commit:
+                    raise FetchFailed(f"{self._git.shown} changed while it was read", hint="try again") from None
             sizes = self._sizes(ids)
         gone = [oid for oid in ids if oid not in sizes]
         if gone:
             raise FetchFailed(f"{self._git.shown} has not sent {len(gone)} of its files", hint="try again later")
-        _limit(sizes, each, total)
+        if max(sizes.values()) > each:
+            raise Refused(f"a file is over {each} bytes", hint="ask its author to leave it out", reason="too-large")
+        if sum(sizes.values()) > total:
+            raise Refused(f"the files are over {total} bytes together", hint="name fewer skills", reason="too-large")
         return self._read(ids)
-
-    def _fetch_blobs(self, oids: Sequence[str]) -> None:
-        """Fetches blobs in one batch, as git's lazy fetch does, or the whole commit if the server cannot do that."""
-        config = {**_PARTIAL, "fetch.negotiationAlgorithm": "noop"}
-        try:
-            self._fetch(("--no-write-fetch-head", "--stdin", "--", "origin"), config, _lines(oids))
-        except FetchFailed as error:
-            if error.data.get("reason") in _FINAL:
-                raise
-            commit, _ = self._fetched("--depth=1", "--refetch", config={})
-            if commit != self.commit:
-                raise FetchFailed(f"{self._git.shown} changed while it was read", hint="try again") from None
 
     def _sizes(self, oids: Sequence[str]) -> Mapping[str, int]:
         """The size in bytes of each blob that is here."""
@@ -401,13 +392,6 @@ def _entry(line: str) -> TreeEntry:
     head, _, path = line.partition("\t")
     mode, kind, oid = head.split()
     return TreeEntry(path, mode, kind, oid)
-
-
-def _limit(sizes: Mapping[str, int], each: int, total: int) -> None:
-    if max(sizes.values()) > each:
-        raise Refused(f"a file is over {each} bytes", hint="ask its author to leave it out", reason="too-large")
-    if sum(sizes.values()) > total:
-        raise Refused(f"the files are over {total} bytes together", hint="name fewer skills", reason="too-large")
 
 
 def _parted(output: bytes) -> Iterator[tuple[str, bytes]]:

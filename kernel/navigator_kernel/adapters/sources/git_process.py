@@ -172,7 +172,16 @@ class GitProcess(Struct, kw_only=True):
         meanwhile: Callable[[], object] = bool,
     ) -> tuple[int, bytes, bytes]:
         if "git" not in sys.modules:
-            _load_git()
+            # Imports GitPython without its two calls of git for the version: runs here name their own program
+            own = {"GIT_PYTHON_GIT_EXECUTABLE": os.devnull, "GIT_PYTHON_REFRESH": "quiet"}
+            before = {name: os.environ.get(name) for name in own}
+            os.environ.update(own)
+            try:
+                with suppress(ImportError):  # the caller reports a missing package
+                    importlib.import_module("git")
+            finally:
+                for name, value in before.items():
+                    os.environ.pop(name) if value is None else os.environ.update({name: value})
         process = self._start([*_without(env), *argv], stdin, env)
         output, complaint = bytearray(), bytearray()
         readers = [
@@ -190,7 +199,11 @@ class GitProcess(Struct, kw_only=True):
             message = f"{self.shown} took longer than {self.timeout:g} s"
             raise FetchFailed(message, hint="check the network, then try again", reason="timeout") from None
         finally:
-            _end(process)
+            # Kills the process group if its leader still runs, reaps the leader and closes the pipes
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                with suppress(subprocess.TimeoutExpired):
+                    process.communicate(timeout=5)
             if intake and watcher:
                 intake.end(watcher)
             for reader, stream in zip(readers, (process.stdout, process.stderr), strict=True):
@@ -248,19 +261,6 @@ class GitProcess(Struct, kw_only=True):
         elif reason == "access" and not self.auth:
             hint = f"{hint}; --auth lets your own keys and ssh settings in"
         return FetchFailed(f"git {verb} of {self.shown} failed: {cause}", hint=hint, reason=reason)
-
-
-def _load_git() -> None:
-    """Imports GitPython without its two calls of git for the version: runs here name their own program."""
-    own = {"GIT_PYTHON_GIT_EXECUTABLE": os.devnull, "GIT_PYTHON_REFRESH": "quiet"}
-    before = {name: os.environ.get(name) for name in own}
-    os.environ.update(own)
-    try:
-        with suppress(ImportError):  # the caller reports a missing package
-            importlib.import_module("git")
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def split_url(url: str) -> SplitResult:
@@ -372,14 +372,6 @@ def _drain(stream: IO[bytes], into: bytearray, limit: int, leader: int) -> None:
             if len(into) > limit and leader:
                 os.killpg(leader, signal.SIGKILL)
                 return
-
-
-def _end(process: Any) -> None:
-    """Kills the process group if its leader still runs, reaps the leader and closes the pipes."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-        with suppress(subprocess.TimeoutExpired):
-            process.communicate(timeout=5)
 
 
 _LOOK = 0.02  # seconds between two checks

@@ -135,7 +135,13 @@ class RepoCache:
 
         KernelError if the cache folder cannot be created or made private.
         """
-        self._prepare()
+        self._writer.make_folder(self._folder)
+        try:
+            if stat.S_IMODE(self._folder.stat().st_mode) != PRIVATE:
+                self._folder.chmod(PRIVATE)
+        except OSError as error:
+            message = f"cannot keep {str(self._folder)!r} private: {error.strerror}"
+            raise KernelError(message, hint="check whose folder it is") from error
         path = self.path(url)
         lock = path.with_suffix(".lock")
         if lock.is_symlink():
@@ -164,15 +170,6 @@ class RepoCache:
                 self._writer.remove(path)
                 self._writer.remove(path.with_suffix(".json"))
         return len(old)
-
-    def _prepare(self) -> None:
-        self._writer.make_folder(self._folder)
-        try:
-            if stat.S_IMODE(self._folder.stat().st_mode) != PRIVATE:
-                self._folder.chmod(PRIVATE)
-        except OSError as error:
-            message = f"cannot keep {str(self._folder)!r} private: {error.strerror}"
-            raise KernelError(message, hint="check whose folder it is") from error
 
     def _keep(self, url: str, entry: Entry) -> None:
         if not entry.made:

@@ -16,12 +16,11 @@ from navigator_kernel.bootstrap.places import installed_plugins
 from navigator_kernel.errors import KernelError
 from navigator_kernel.skills.scan.finding import finding
 from navigator_kernel.values.receipt import NOT_SCANNED
-from navigator_kernel.values.resource import Diagnostic
+from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-    from navigator_kernel.values.resource import SkillDef
 
 OWN, PLUGINS = "navigator_kernel.bootstrap.scanning.content_child", "navigator_kernel.bootstrap.scanning.plugin_child"
 OWN_SECONDS, OWN_MEMORY = 20, 1024**3  # seconds and bytes for one skill, for the built-in scanners

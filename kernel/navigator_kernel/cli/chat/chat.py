@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,8 +22,6 @@ from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from navigator_kernel.cli.project import App
 
 

@@ -85,18 +85,15 @@ class OpenQuestion(Struct, frozen=True, kw_only=True):
         if word == "a" and "a" in self.letters and self.kind != "call":
             return _SESSION[self.language]
         if word == "e" and "e" in self.letters:
-            return self._reason()
+            # `e` with the person's words: a reason against a call, which may be empty, or the change of a plan
+            words = read_line(say("notice.reason" if self.kind == "call" else "notice.change", self.language))
+            return f"e {words}" if words.strip() or self.kind == "call" else ""
         is_unknown = word in {"y", "a", "n", "e"} and word not in self.letters and self.kind in _STRICT
         return "" if is_unknown else typed
 
     def language_of(self, answer: str) -> Language | None:
         """The language in which to reply: letters and numbers have none of their own, so that of the question."""
         return self.language if answer.isascii() else None
-
-    def _reason(self) -> str:
-        """`e` with the person's words: a reason against a call, which may be empty, or the change of a plan."""
-        words = read_line(say("notice.reason" if self.kind == "call" else "notice.change", self.language))
-        return f"e {words}" if words.strip() or self.kind == "call" else ""
 
     def read(self) -> str | None:
         """Asks until there is an answer and returns it; None at the end of input. KeyboardInterrupt for Ctrl-C."""
@@ -117,7 +114,7 @@ def open_question(session: Session, language: Language) -> OpenQuestion | None:
     """What `session` waits for; None if nothing."""
     aside = session.question is not None and session.question.aside
     if session.approval is not None and (session.question is None or aside):
-        kind, lasts = _kind_of(session.approval), can_last(session.approval)
+        kind, lasts = _kind_of(session.approval), bool(session.approval.wider) or is_lasting(session.approval.subject)
         letters = _LETTERS[kind] if lasts else _LETTERS[kind].replace("a", "")
         right = right_of(session.approval.wider or session.approval.subject)
         word = "" if right is None else right.word
@@ -126,11 +123,6 @@ def open_question(session: Session, language: Language) -> OpenQuestion | None:
         kind, count = _kind_of_choice(session.question), len(session.question.options)
         return OpenQuestion(kind=kind, letters=_LETTERS[kind], language=language, count=count)
     return None
-
-
-def can_last(approval: PendingApproval) -> bool:
-    """Whether a yes can be for the whole session."""
-    return bool(approval.wider) or is_lasting(approval.subject)
 
 
 def _kind_of(approval: PendingApproval) -> Kind:

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,20 +40,16 @@ from navigator_kernel.events import (
 )
 from navigator_kernel.language.rendering import render_report, render_sentence, step_lines
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import clean, lazy_compile, shorten
+from navigator_kernel.text import Language, clean, lazy_compile, shorten
 from navigator_kernel.values.chat import Spent, spent_by
-from navigator_kernel.values.packet import FORMATS
+from navigator_kernel.values.packet import FORMATS, Report, Style
 from navigator_kernel.values.work import is_unfinished
-from navigator_kernel.values.workflow import MAX_STEPS, WorkflowView, outline
+from navigator_kernel.values.workflow import MAX_STEPS, outline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rich.live import Live
 
     from navigator_kernel.cli.project import App
-    from navigator_kernel.text import Language
-    from navigator_kernel.values.packet import Report, Style
     from navigator_kernel.values.reply import Reply, Sections
 
 AROUND = 4  # lines of the screen for the line of letters, the prompt and what is typed
@@ -71,7 +68,15 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
     if reply.notice is not None and reply.notice.code == "few_skills":
         note(say("notice.few_skills_chat" if in_chat else "notice.few_skills", language, count=reply.notice.count))
     if reply.workflow is not None and form != "raw":
-        _workflow(reply.workflow, language)
+        # Prints the scope before the plan (WFL-5), the plan (WFL-10), and the steps that it leaves out (WFL-3)
+        if reply.workflow.state == "proposed":
+            note(say("workflow.scope", language))
+        lines(outline(reply.workflow.plan, language))
+        count = len(reply.workflow.plan.steps)
+        if reply.workflow.left:
+            note(say("workflow.left", language, limit=count, steps="; ".join(reply.workflow.left)))
+        if count > MAX_STEPS:
+            note(say("workflow.many", language, count=count))
     if form != "raw":
         lines(line for report in reply.reports[:-1] for line in step_lines(report, style))
     waits = reply.session.approval is not None or reply.session.question is not None
@@ -225,18 +230,6 @@ def _beside(held: Sections, how: str, form: str, language: Language) -> None:
             note(f"{say(key, language)} {'; '.join(body)}", dim=True)
 
 
-def _workflow(view: WorkflowView, language: Language) -> None:
-    """Prints the scope before the plan (WFL-5), the plan (WFL-10), and the steps that it leaves out (WFL-3)."""
-    if view.state == "proposed":
-        note(say("workflow.scope", language))
-    lines(outline(view.plan, language))
-    count = len(view.plan.steps)
-    if view.left:
-        note(say("workflow.left", language, limit=count, steps="; ".join(view.left)))
-    if count > MAX_STEPS:
-        note(say("workflow.many", language, count=count))
-
-
 # Shows a turn while it runs: the text, skills, tools, and usage.
 
 ARGUMENTS = 80  # characters of a call's arguments
@@ -255,7 +248,7 @@ class Shown(Struct):
 
     def __call__(self, event: Event) -> None:
         if isinstance(event.body, Usage):
-            self._count(event.body)
+            self.spent[event.body.skill or NO_SKILL] += spent_by(event.body)
         if self.quiet:
             return
         match event.body:
@@ -318,9 +311,6 @@ class Shown(Struct):
         text, self._text = self._text[:end], self._text[end:]
         if text.strip():
             model_text(text)
-
-    def _count(self, usage: Usage) -> None:
-        self.spent[usage.skill or NO_SKILL] += spent_by(usage)
 
 
 def _end_of_paragraph(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,6 @@ from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import BETWEEN, say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from navigator_kernel.hosts.hosts import Host
     from navigator_kernel.hosts.install import Change, Installer
     from navigator_kernel.values.resource import SkillDef

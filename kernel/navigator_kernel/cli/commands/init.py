@@ -30,7 +30,7 @@ def command(app: App, *, workstation: bool, dry_run: bool, as_json: bool) -> Non
     wanted = {root / BOX / ".gitignore": IGNORED}
     if workstation:
         docs = shipped_home().docs
-        wanted |= {root / "docs" / page: _plain((docs / page).read_text("utf-8")) for page in _PAGES}
+        wanted |= {root / "docs" / page: _COG.sub("", (docs / page).read_text("utf-8")).encode() for page in _PAGES}
     fresh = {path: data for path, data in wanted.items() if not path.exists()}
     writer = Project(root).writer_for("setup")
     for path, data in fresh.items():
@@ -41,8 +41,3 @@ def command(app: App, *, workstation: bool, dry_run: bool, as_json: bool) -> Non
         document({"root": str(root), "written": names, "dry_run": dry_run, "exit_code": 0})
     else:
         say_lines([*names, f"{numbered(len(names), 'file')} {'would be ' if dry_run else ''}written"])
-
-
-def _plain(page: str) -> bytes:
-    """The page without the marks of its generator, which belong to the source tree."""
-    return _COG.sub("", page).encode()

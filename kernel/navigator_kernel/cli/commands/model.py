@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import click
 
@@ -22,16 +21,12 @@ from navigator_kernel.bootstrap.models import keep_found
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.config.settings import user_file
+from navigator_kernel.config.settings import Models, user_file
 from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import strip_url_credentials
-from navigator_kernel.values.chat import Asked, ChatMessage
-
-if TYPE_CHECKING:
-    from navigator_kernel.config.settings import Models
-    from navigator_kernel.values.chat import Spent, Tooling
+from navigator_kernel.values.chat import Asked, ChatMessage, Spent, Tooling
 
 _FOUND: Mapping[Tooling, str] = {
     "native": "it calls them itself",

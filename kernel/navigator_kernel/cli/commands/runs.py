@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,10 +19,7 @@ from navigator_kernel.values.chat import Spent
 from navigator_kernel.why import lines_of, missed, readable_lines, skill_named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from navigator_kernel.adapters.files.changes import ChangeStore
-    from navigator_kernel.adapters.stores.audit import Entry
     from navigator_kernel.bootstrap.results import RunResult
     from navigator_kernel.events import Event
 
@@ -110,13 +107,10 @@ def log(app: App, *, run: str | None, event: str | None, about: str | None, last
     if as_json:
         document({"count": len(found), "whole": True, "entries": [one.to_dict() for one in shown]})
         return
-    lines(_line(one) for one in shown)
+    lines(
+        f"{escape_controls(one.ts)}  {escape_controls(one.event):<10}  {'  '.join(_shown(one.facts))}" for one in shown
+    )
     note(f"{len(found)} of {numbered(len(every), 'entry')}; none was changed or removed")
-
-
-def _line(one: Entry) -> str:
-    """One line, even if a name in it contains a line break."""
-    return f"{escape_controls(one.ts)}  {escape_controls(one.event):<10}  {'  '.join(_shown(one.facts))}"
 
 
 def _shown(facts: dict[str, Any]) -> Iterable[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +16,12 @@ from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.language.wording import right_in, say
-from navigator_kernel.text import escape_controls
+from navigator_kernel.text import Language, escape_controls
 from navigator_kernel.values.rights import right_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
     from navigator_kernel.adapters.stores.underway import Left, Underway
-    from navigator_kernel.text import Language
     from navigator_kernel.values.request import Said
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.bootstrap.routed import routed as route
@@ -9,8 +10,6 @@ from navigator_kernel.cli.output import lines, table
 from navigator_kernel.language.wording import because_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from navigator_kernel.adapters.files.project_files import ProjectFiles
     from navigator_kernel.cli.project import App
     from navigator_kernel.values.route import Intent, RouteDecision

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -36,20 +37,16 @@ from navigator_kernel.language.wording import APART, BETWEEN, COLON, SEMICOLON, 
 from navigator_kernel.skills.install.selection import reason_of
 from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.skills.scan.finding import told as shown_finding
-from navigator_kernel.text import Language, numbered
+from navigator_kernel.text import Language, clean, numbered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from navigator_kernel.cli.project import App
-    from navigator_kernel.skills.formats.plugin_parts import PluginParts
     from navigator_kernel.skills.install.conflict import Side
     from navigator_kernel.skills.install.install import Counts, InstalledSkill, InstallResult
     from navigator_kernel.skills.install.plans import PlannedSkill
     from navigator_kernel.skills.install.restore import RestoreResult
     from navigator_kernel.skills.install.update import OutdatedResult, SkillChange, UpdatedSkill, UpdateResult
     from navigator_kernel.skills.lifecycle import Lifecycle, RepairResult
-    from navigator_kernel.text import Language
 
 
 @click.command("install")
@@ -287,8 +284,6 @@ def _changes(name: str, change: SkillChange, language: Language) -> list[str]:
 @pass_app
 def outdated(app: App, /, *, names: tuple[str, ...], folder: Path | None, as_json: bool, **given: Any) -> int:
     """List installed skills that have updates; changes none of them."""
-    from navigator_kernel.cli.skill.pull_request import write_updates
-
     if folder is not None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageProblem(
             f"{str(folder)!r} is not an empty folder",
@@ -298,7 +293,7 @@ def outdated(app: App, /, *, names: tuple[str, ...], folder: Path | None, as_jso
     with busy(app, "outdated", quiet=as_json) as lifecycle:
         result = lifecycle.outdated(names, InstallOptions(**given), diffs=folder is not None, plans=plans)
     if folder is not None and plans is not None:
-        count = write_updates(app, result, plans, folder)
+        count = _write_updates(app, result, plans, folder)
         note(f"{numbered(count, 'file')} written to {str(folder)!r}")
     return _show_outdated(app, result, as_json=as_json)
 
@@ -320,6 +315,44 @@ def _show_outdated(app: App, result: OutdatedResult, *, as_json: bool) -> int:
         table(("skill", "state", "here", "there", "note"), rows, spare=("there", "here"), language=language)
     lines(_counted("news", (one.state for one in result.skills), language))
     return code
+
+
+def _write_updates(app: App, result: OutdatedResult, plans: Mapping[str, PlannedSkill], folder: Path) -> int:
+    """Writes `NAME.json` for each skill with an update, and returns how many. `evals` are the figures of the update's
+    own evals with its new description, null if it has none; `problem` says why the update would be refused."""
+    import json
+    from tempfile import TemporaryDirectory
+
+    from msgspec import to_builtins
+
+    from navigator_kernel.adapters.files.writer import FolderWriter
+    from navigator_kernel.cli.skill.eval import tried
+    from navigator_kernel.evals.cases import cases_in
+    from navigator_kernel.evals.score import score
+
+    writer = FolderWriter([folder])
+    writer.make_folder(folder)
+    updates = [update for update in result.skills if update.state in {"changed", "moved"} and update.name in plans]
+    for update in updates:
+        plan, here, figures = plans[update.name], app.bare.catalogue.find(update.name), None
+        with TemporaryDirectory(prefix="navigator-") as scratch:
+            evals, index, inner = Path(scratch) / "evals", Path(scratch) / "index", FolderWriter([Path(scratch)])
+            inner.make_folder(index)
+            for path, data in plan.contents.items():
+                above, _, file = path.rpartition("/")
+                if above == "evals" and file.endswith(".json"):
+                    inner.write(evals / file, data)
+            cases, _ = cases_in(update.name, evals)
+            if cases and here is not None:
+                place = {"path": here.path, "folder": here.folder, "level": here.level, "enabled": here.enabled}
+                skill = replace(plan.skill, name=update.name, **place)
+                figures = score(tried(app.bare, cases, app.settings, [skill], index)).to_dict()
+        source = clean(plan.receipt.source, lines=False)
+        more = {"source": source, "ref": plan.receipt.ref, "digest": plan.receipt.digest, "evals": figures}
+        body = {"v": 1, **to_builtins(update), **more}
+        text = json.dumps(body, ensure_ascii=False, indent=1)
+        writer.write(folder / f"{update.name}.json", f"{text}\n".encode("utf-8", errors="backslashreplace"))
+    return len(updates)
 
 
 @click.command("rollback")
@@ -426,14 +459,22 @@ class Report(Struct, frozen=True):
             self.unscanned(skills)
             return
         for one in skills if self.verbose or len(skills) <= FEW else ():
-            lines(self._done(one, result))
+            done = "same" if not one.changed else "to_do" if result.dry_run else "done"
+            commit = result.commit or self._say("install.no_commit")
+            line = self._say(f"install.{done}", name=one.name, commit=commit)
+            lines(line + "".join(self._say("install.linked", link=link) for link in one.links))
         if len(skills) + len(left) > 1:
             lines(self._summary(result.counts, seconds, dry_run=result.dry_run))
         sys.stdout.flush()  # so that the notes on stderr come after these lines
         meant = [one for one in left if not one["failure"]]
         self._left_out(meant) if self.verbose else self._groups(meant)
         self._left_out(failures)
-        self._plugins(result.plugins)
+        # Prints how to add the MCP servers that the plugins bring, and their other parts
+        for plugin in result.plugins:
+            for server, command in plugin.servers.items():
+                note(self._say("install.server", plugin=plugin.plugin, server=server, command=command))
+            for (why, _), parts in _grouped(((why, ""), part) for part, why in plugin.left_out.items()):
+                note(self._say("install.parts", plugin=plugin.plugin, parts=self._some(parts), why=why))
         self._findings(skills)
         self.unscanned(skills)
 
@@ -452,12 +493,6 @@ class Report(Struct, frozen=True):
         parts += [self._say(f"install.{key}", count=count) for key, count in others.items() if count]
         return self._say("install.summary", parts=APART[self.language].join(parts), seconds=f"{seconds:.1f}")
 
-    def _done(self, one: InstalledSkill, result: InstallResult) -> str:
-        done = "same" if not one.changed else "to_do" if result.dry_run else "done"
-        commit = result.commit or self._say("install.no_commit")
-        line = self._say(f"install.{done}", name=one.name, commit=commit)
-        return line + "".join(self._say("install.linked", link=link) for link in one.links)
-
     def _left_out(self, left: Sequence[Mapping[str, Any]]) -> None:
         if len(left) > FEW_NOTES and not self.verbose:
             self._groups(left)
@@ -467,14 +502,6 @@ class Report(Struct, frozen=True):
             accept = f"{SEMICOLON[self.language]}{hint}" if one.get("blocked_by") else ""
             name, state = one["path"] or one["name"], self._say(f"left.{one['state']}")
             note(f"{state} {name}{COLON[self.language]}{why}{accept}")
-
-    def _plugins(self, plugins: Sequence[PluginParts]) -> None:
-        """Prints how to add the MCP servers that the plugins bring, and their other parts."""
-        for plugin in plugins:
-            for server, command in plugin.servers.items():
-                note(self._say("install.server", plugin=plugin.plugin, server=server, command=command))
-            for (why, _), parts in _grouped(((why, ""), part) for part, why in plugin.left_out.items()):
-                note(self._say("install.parts", plugin=plugin.plugin, parts=self._some(parts), why=why))
 
     def _groups(self, left: Sequence[Mapping[str, Any]]) -> None:
         for (state, why), names in _grouped(((one["state"], self._why(one)), one["name"]) for one in left):

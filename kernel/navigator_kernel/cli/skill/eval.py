@@ -14,9 +14,9 @@ from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.config.settings import checked, field_of
+from navigator_kernel.config.settings import Settings, checked, field_of
 from navigator_kernel.errors import NotFound, UsageProblem
-from navigator_kernel.evals.cases import Problem, cases_in
+from navigator_kernel.evals.cases import EvalCase, Problem, cases_in
 from navigator_kernel.evals.score import FIGURES, Choice, Outcome, better, confusions, junit_xml, outcomes, score
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import BETWEEN, COLON, fixes, say
@@ -24,19 +24,15 @@ from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.skills.formats.manifest import read_manifest
-from navigator_kernel.text import shorten
-from navigator_kernel.values.request import Message, Session
+from navigator_kernel.text import Language, shorten
+from navigator_kernel.values.request import FileReference, Message, Session
 from navigator_kernel.values.route import NeedClarification
 
 if TYPE_CHECKING:
     from datetime import date
 
     from navigator_kernel.bootstrap.project import Project
-    from navigator_kernel.config.settings import Settings
-    from navigator_kernel.evals.cases import EvalCase
     from navigator_kernel.ports import Catalogue
-    from navigator_kernel.text import Language
-    from navigator_kernel.values.request import FileReference
     from navigator_kernel.values.resource import SkillDef
 
 
@@ -280,7 +276,15 @@ def tried(
 ) -> list[Outcome]:
     """Routes the messages with these settings, and with these skills in place of the installed ones of the same names;
     the index is in `folder`."""
-    return routed(cases, open_trial(project, settings, folder, skills))
+    # The project with `settings`, and `skills` instead of those with the same names; `folder` is for the index
+    trial = project.with_settings(settings)
+    catalogue = cast("Any", Replaced(project.catalogue, skills))
+    index = RoutingIndex(folder, FolderWriter([folder]), trial.encoder)
+    meaning = SemanticRanker(index, boldness=settings.boldness, lessons=trial.lessons.known)
+    trial.catalogue, trial.meaning = catalogue, meaning
+    own = project.router
+    trial.router = replace(own, catalogue=catalogue, meaning=meaning) if isinstance(own, CascadeRouter) else own
+    return routed(cases, trial)
 
 
 def difference(before: Sequence[Outcome], after: Sequence[Outcome]) -> dict[str, Any]:
@@ -350,15 +354,3 @@ class Replaced:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._held, name)
-
-
-def open_trial(project: Project, settings: Settings, folder: Path, skills: Sequence[SkillDef] = ()) -> Project:
-    """The project with `settings`, and `skills` instead of those with the same names; `folder` is for the index."""
-    trial = project.with_settings(settings)
-    catalogue = cast("Any", Replaced(project.catalogue, skills))
-    index = RoutingIndex(folder, FolderWriter([folder]), trial.encoder)
-    meaning = SemanticRanker(index, boldness=settings.boldness, lessons=trial.lessons.known)
-    trial.catalogue, trial.meaning = catalogue, meaning
-    own = project.router
-    trial.router = replace(own, catalogue=catalogue, meaning=meaning) if isinstance(own, CascadeRouter) else own
-    return trial

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import click
 
 from navigator_kernel.cli.project import App
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # Each command's module is imported when it is called: most need little.
 COMMANDS: Mapping[str, str] = {

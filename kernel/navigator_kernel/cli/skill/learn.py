@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,6 @@ from navigator_kernel.text import clean, language_of, shorten
 from navigator_kernel.values.chat import Spent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from navigator_kernel.cli.project import App
     from navigator_kernel.model_ports import ChatModel
     from navigator_kernel.skills.lifecycle import Examples, Lifecycle

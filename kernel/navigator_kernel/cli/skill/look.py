@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,6 @@ from navigator_kernel.skills.scan.finding import sarif
 from navigator_kernel.text import Language, fold, in_one_language, numbered, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from navigator_kernel.cli.project import App
     from navigator_kernel.skills.install.inventory import SkillRow
 

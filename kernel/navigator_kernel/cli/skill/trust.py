@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +12,6 @@ from navigator_kernel.cli.output import document, note, say_lines
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill.work import show_json
 from navigator_kernel.values.standing import skill_subject
-
-if TYPE_CHECKING:
-    from navigator_kernel.skills.catalog.executor import SkillExecutor
 
 
 @click.command("enable")
@@ -48,7 +44,11 @@ def trust(app: App, *, name: str, as_json: bool) -> None:
     from navigator_kernel.skills.source.rules import refuse_skill
     from navigator_kernel.values.receipt import Receipt
 
-    executor, lifecycle = _executor(app, name), app.bare.lifecycle
+    # The executor of the installed skill as it is now
+    catalogue = app.bare.catalogue
+    skill = catalogue.find(name)
+    executor = catalogue.create_executor(skill.namespace if skill else f"skill:{name}")
+    lifecycle = app.bare.lifecycle
     called, folder = executor.skill.name, executor.skill.folder
     if lifecycle.deps.rules and not executor.shipped:
         (row,), installed = lifecycle.scan(called, here=True).skills, lifecycle.held(called)
@@ -81,13 +81,6 @@ def distrust(app: App, *, name: str, as_json: bool) -> None:
     for subject in gone:
         book.distrust(subject)
     document({"distrusted": gone, "exit_code": 0}) if as_json else say_lines(gone or f"{name} was not trusted")
-
-
-def _executor(app: App, name: str) -> SkillExecutor:
-    """The executor of the installed skill as it is now."""
-    catalogue = app.bare.catalogue
-    skill = catalogue.find(name)
-    return catalogue.create_executor(skill.namespace if skill else f"skill:{name}")
 
 
 @click.command("record")

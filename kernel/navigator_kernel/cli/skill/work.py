@@ -15,14 +15,13 @@ from navigator_kernel.cli.output import document, note
 from navigator_kernel.errors import ConsentNeeded, Refused, UsageProblem
 from navigator_kernel.language.wording import say
 from navigator_kernel.skills.scan.finding import told
-from navigator_kernel.text import clean
+from navigator_kernel.text import Language, clean
 
 if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
     from navigator_kernel.skills.install.conflict import Side
     from navigator_kernel.skills.lifecycle import Lifecycle
     from navigator_kernel.skills.options import InstallOptions
-    from navigator_kernel.text import Language
 
 
 def shown(skill: str, findings: Iterable[Mapping[str, Any]], *, notes: bool) -> list[str]:

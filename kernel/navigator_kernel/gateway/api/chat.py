@@ -11,22 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta, Struct
 
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.bootstrap.turns import LONGEST, refuse_message
+from navigator_kernel.bootstrap.turns import LONGEST, Turns, refuse_message
 from navigator_kernel.events import Event, RunError, RunStarted
 from navigator_kernel.gateway.runs import Run, may_approve
-from navigator_kernel.gateway.streams.feeds import RECENT
+from navigator_kernel.gateway.streams.feeds import RECENT, Feed
 from navigator_kernel.gateway.streams.page_events import LAST, Frames, as_sent
 from navigator_kernel.gateway.streams.sse import EventStreamResponse
 from navigator_kernel.text import Language, lazy_compile
-from navigator_kernel.values.http.endpoint import Call, Endpoint, HttpProblem
+from navigator_kernel.values.http.endpoint import Call, Caller, Endpoint, HttpProblem
 from navigator_kernel.values.http.sse import EVENT_STREAM, PING, frame
 from navigator_kernel.values.request import Message, Session
 
 if TYPE_CHECKING:
-    from navigator_kernel.bootstrap.turns import Turns
     from navigator_kernel.gateway.gateway import Gateway
-    from navigator_kernel.gateway.streams.feeds import Feed
-    from navigator_kernel.values.http.endpoint import Caller
 
 AT_ONCE = 0.1  # seconds that the headers of an answer wait for the first event, so that an error has its own status
 _POSITION = lazy_compile(r"([a-z0-9-]{1,80}):(\d{1,9})")

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
 from navigator_kernel.errors import SkillNotFound, UsageProblem
-from navigator_kernel.events import RouteDecided, RunStarted, SkillsShortlisted
+from navigator_kernel.events import Event, RouteDecided, RunStarted, SkillsShortlisted
 from navigator_kernel.language.wording import because_of
 from navigator_kernel.text import Language
 from navigator_kernel.values.http.endpoint import Call, Endpoint
 from navigator_kernel.why import Missed, lines_of, missed, reasons, skill_named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from navigator_kernel.events import Event
     from navigator_kernel.gateway.gateway import Gateway
 
 NAMED = frozenset({"syntax", "session"})  # tiers whose messages do not show the purpose of a skill
@@ -58,24 +55,13 @@ class Learned(Struct, frozen=True, kw_only=True):
     learned: bool
 
 
-async def explain_run(gateway: Gateway, call: Call) -> Explanation:
+def explain_run(gateway: Gateway, call: Call) -> Explanation:
     run = call.path["run"]
     gateway.session_of_run(call.caller, run)
-    return await asyncio.to_thread(_explained, gateway, run, call.query)
-
-
-async def learn_run(gateway: Gateway, call: Call) -> Learned:
-    """Makes the message an example of the skill, like `navigator route --teach`. SkillNotFound for an unknown skill."""
-    run = call.path["run"]
-    gateway.session_of_run(call.caller, run)
-    return await asyncio.to_thread(_learned, gateway, run, call.body.skill)
-
-
-def _explained(gateway: Gateway, run: str, query: ToExplain) -> Explanation:
     events = gateway.log.read(run)
     shortlist = next((event.body for event in events if isinstance(event.body, SkillsShortlisted)), None)
     decided = next((event.body.decision for event in events if isinstance(event.body, RouteDecided)), None)
-    name, language = query.skill.strip(), query.language
+    name, language = call.query.skill.strip(), call.query.language
     return Explanation(
         run=run,
         why=list(reasons(events, gateway.project.catalogue, language)),
@@ -100,7 +86,10 @@ def _missed(gateway: Gateway, events: Sequence[Event], name: str, language: Lang
     return missed(events, skill, skill.name if skill else name, language)
 
 
-def _learned(gateway: Gateway, run: str, name: str) -> Learned:
+def learn_run(gateway: Gateway, call: Call) -> Learned:
+    """Makes the message an example of the skill, like `navigator route --teach`. SkillNotFound for an unknown skill."""
+    run, name = call.path["run"], call.body.skill
+    gateway.session_of_run(call.caller, run)
     bodies = [event.body for event in gateway.log.read(run)]
     message = bodies[0].message.strip() if isinstance(bodies[0], RunStarted) else ""
     tiers = [body.decision["tier"] for body in bodies if isinstance(body, RouteDecided)]

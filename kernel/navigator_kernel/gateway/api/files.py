@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Sequence
 from functools import partial
@@ -91,20 +90,30 @@ class Attached(Struct, frozen=True, kw_only=True):
     size: int
 
 
-async def list_run_files(gateway: Gateway, call: Call) -> RunFiles:
+def list_run_files(gateway: Gateway, call: Call) -> RunFiles:
     """Lists files of the run's workspace first, then files of the project that its tools changed."""
     run = call.path["run"]
     gateway.session_of_run(call.caller, run)
-    return RunFiles(run=run, files=await asyncio.to_thread(_files_of, gateway, run))
+    changed: dict[str, FileChange] = {}
+    created: set[str] = set()
+    for change in _changes(gateway, run):
+        if change.path not in changed and change.before is None:
+            created.add(change.path)
+        changed[change.path] = change
+    of_project = (
+        RunFile(path=path, origin="project", size=change.size, is_new=path in created)
+        for path, change in changed.items()
+    )
+    return RunFiles(run=run, files=[*_of_workspace(gateway, run), *islice(of_project, MOST)])
 
 
-async def read_run_file(gateway: Gateway, call: Call) -> Response:
+def read_run_file(gateway: Gateway, call: Call) -> Response:
     """Sends a file as a download. A changed file of the project is sent as the run left it."""
     run, path = call.path["run"], call.path["path"]
     gateway.session_of_run(call.caller, run)
     parts = _parts(path)
     refuse_named(parts, path)
-    data = await asyncio.to_thread(_content, gateway, run, parts, call.query.origin)
+    data = _content(gateway, run, parts, call.query.origin)
     if len(data) > LARGEST:
         raise Refused(f"{path!r} is larger than {LARGEST // 1024 // 1024} MiB", hint="open it on the server")
     headers = {
@@ -116,13 +125,28 @@ async def read_run_file(gateway: Gateway, call: Call) -> Response:
     return Response(data, headers=headers, media_type=BINARY)
 
 
-async def list_project_files(gateway: Gateway, call: Call) -> ProjectPaths:
+def list_project_files(gateway: Gateway, call: Call) -> ProjectPaths:
     """Lists files and folders whose path begins with `prefix`, one folder at a time. Hidden files, files of secrets and
     the kernel's own files are left out."""
-    return ProjectPaths(paths=await asyncio.to_thread(_beginning_with, gateway, call.query.prefix))
+    folder, _, beginning = call.query.prefix.rpartition("/")
+    parts = _parts(folder) if folder else ()
+    if "\0" in call.query.prefix or any(_is_left_out(parts[: at + 1]) for at in range(len(parts))):
+        return ProjectPaths(paths=[])
+    try:
+        entries = list(islice(walk_inside(gateway.root.resolve(), parts, deep=False), SEEN))
+    except (KernelError, OSError):
+        return ProjectPaths(paths=[])
+    beginning = beginning.casefold()
+    head = f"{folder}/" if folder else ""
+    paths = (
+        f"{head}{entry.path}{'/' if entry.is_folder else ''}"
+        for entry in entries
+        if entry.path.casefold().startswith(beginning) and not _is_left_out((*parts, entry.path))
+    )
+    return ProjectPaths(paths=list(islice(paths, OFFERED)))
 
 
-async def attach_file(gateway: Gateway, call: Call) -> Attached:
+def attach_file(gateway: Gateway, call: Call) -> Attached:
     """Stores a file in a workspace, so that a message of the session can name it."""
     session = gateway.session_id(call.caller, call.path["session"])
     given = call.body.name.replace("\\", "/").rpartition("/")[2]
@@ -131,22 +155,9 @@ async def attach_file(gateway: Gateway, call: Call) -> Attached:
     refuse_autoloaded(gateway.root, (name,))
     digest = hashlib.sha256(session.encode() + b"\0" + call.body.data).hexdigest()[:12]
     folder = owned(f"attached-{digest}", owner_of_session(session))
-    path = await asyncio.to_thread(gateway.project.keep, folder, name, call.body.data)
+    path = gateway.project.keep(folder, name, call.body.data)
     mark = "@" if len(call.body.data) <= FILE_LIMIT and _is_text(call.body.data) else ""
     return Attached(path=path, mention=f"{mark}{path}", size=len(call.body.data))
-
-
-def _files_of(gateway: Gateway, run: str) -> list[RunFile]:
-    changed: dict[str, FileChange] = {}
-    created: set[str] = set()
-    for one in _changes(gateway, run):
-        if one.path not in changed and one.before is None:
-            created.add(one.path)
-        changed[one.path] = one
-    of_project = (
-        RunFile(path=path, origin="project", size=one.size, is_new=path in created) for path, one in changed.items()
-    )
-    return [*_of_workspace(gateway, run), *islice(of_project, MOST)]
 
 
 def _of_workspace(gateway: Gateway, run: str) -> list[RunFile]:
@@ -188,25 +199,6 @@ def _parts(path: str) -> tuple[str, ...]:
     if any(part in {"", ".", ".."} or "\0" in part for part in parts):
         raise NotFound("there is nothing at this address", hint="the list of files has their paths")
     return parts
-
-
-def _beginning_with(gateway: Gateway, prefix: str) -> list[str]:
-    folder, _, beginning = prefix.rpartition("/")
-    parts = _parts(folder) if folder else ()
-    if "\0" in prefix or any(_is_left_out(parts[: at + 1]) for at in range(len(parts))):
-        return []
-    try:
-        found = list(islice(walk_inside(gateway.root.resolve(), parts, deep=False), SEEN))
-    except (KernelError, OSError):
-        return []
-    wanted = beginning.casefold()
-    head = f"{folder}/" if folder else ""
-    paths = (
-        f"{head}{one.path}{'/' if one.is_folder else ''}"
-        for one in found
-        if one.path.casefold().startswith(wanted) and not _is_left_out((*parts, one.path))
-    )
-    return list(islice(paths, OFFERED))
 
 
 def _is_left_out(parts: Sequence[str]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -26,12 +25,11 @@ from navigator_kernel.events import (
 )
 from navigator_kernel.gateway.streams.page_events import LAST, whole
 from navigator_kernel.values.http.cursors import Page, cursor_of, place_of
-from navigator_kernel.values.http.endpoint import SESSION, Answer, Call, Endpoint
+from navigator_kernel.values.http.endpoint import SESSION, Answer, Call, Caller, Endpoint
 from navigator_kernel.values.packet import yaml_of
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
-    from navigator_kernel.values.http.endpoint import Caller
 
 LOOKED_AT = 2_000  # runs that are read for one page of the list
 
@@ -77,24 +75,33 @@ class RunEvents(Struct, frozen=True, kw_only=True):
     events: list[Mapping[str, Any]]
 
 
-async def list_runs(gateway: Gateway, call: Call) -> LoggedRuns:
+def list_runs(gateway: Gateway, call: Call) -> LoggedRuns:
     """Lists runs, newest first. If few runs match, a page may have fewer than `limit` entries and still a `next`."""
-    found, place = await asyncio.to_thread(_listed, gateway, call.caller, call.query)
-    return LoggedRuns(runs=found, next=cursor_of(place) if place else "")
+    query: OfRuns = call.query
+    session, after = gateway.session_id(call.caller, query.session) if query.session else "", place_of(query.cursor)
+    names = [run for run in gateway.log.runs() if not after or run < after]
+    runs: list[LoggedRun] = []
+    for name in names[:LOOKED_AT]:
+        if len(runs) == query.limit:
+            return LoggedRuns(runs=runs, next=cursor_of(runs[-1].run))
+        run = _visible(gateway, call.caller, name, session)
+        if run is not None and _fits(run, query):
+            runs.append(run)
+    return LoggedRuns(runs=runs, next=cursor_of(names[LOOKED_AT - 1]) if len(names) > LOOKED_AT else "")
 
 
-async def read_run(gateway: Gateway, call: Call) -> LoggedRun:
+def read_run(gateway: Gateway, call: Call) -> LoggedRun:
     run = call.path["run"]
     session = gateway.session_of_run(call.caller, run)
-    return _logged(gateway, run, session, await asyncio.to_thread(gateway.log.read, run))
+    return _logged(gateway, run, session, gateway.log.read(run))
 
 
-async def read_run_log(gateway: Gateway, call: Call) -> RunEvents:
+def read_run_log(gateway: Gateway, call: Call) -> RunEvents:
     """Returns the events of a run so far, at once and not as a stream."""
     run = call.path["run"]
     session = gateway.session_of_run(call.caller, run)
-    events = await asyncio.to_thread(gateway.log.read, run)
-    return RunEvents(run=run, session=session, events=[whole(event, session).data for event in events])
+    events = [whole(event, session).data for event in gateway.log.read(run)]
+    return RunEvents(run=run, session=session, events=events)
 
 
 async def stop_run(gateway: Gateway, call: Call) -> Answer:
@@ -102,20 +109,6 @@ async def stop_run(gateway: Gateway, call: Call) -> Answer:
     gateway.session_of_run(call.caller, call.path["run"])
     gateway.runs.stop(call.path["run"])
     return Answer(status=204)
-
-
-def _listed(gateway: Gateway, caller: Caller, query: OfRuns) -> tuple[list[LoggedRun], str]:
-    """A page, and the place where the next begins, empty at the end. Reads only the logs that this needs."""
-    wanted, after = gateway.session_id(caller, query.session) if query.session else "", place_of(query.cursor)
-    names = [run for run in gateway.log.runs() if not after or run < after]
-    found: list[LoggedRun] = []
-    for run in names[:LOOKED_AT]:
-        if len(found) == query.limit:
-            return found, found[-1].run
-        one = _visible(gateway, caller, run, wanted)
-        if one is not None and _fits(one, query):
-            found.append(one)
-    return found, names[LOOKED_AT - 1] if len(names) > LOOKED_AT else ""
 
 
 def _visible(gateway: Gateway, caller: Caller, run: str, session: str) -> LoggedRun | None:
@@ -250,66 +243,55 @@ class Undone(Struct, frozen=True, kw_only=True):
     files: list[UndoneFile]
 
 
-async def read_run_steps(gateway: Gateway, call: Call) -> RunSteps:
+def read_run_steps(gateway: Gateway, call: Call) -> RunSteps:
     """The packet and the report of each step, as YAML."""
     run = call.path["run"]
     gateway.session_of_run(call.caller, run)
-    return RunSteps(run=run, steps=await asyncio.to_thread(_steps, gateway, run))
-
-
-async def read_run_changes(gateway: Gateway, call: Call) -> RunChanges:
-    run = call.path["run"]
-    gateway.session_of_run(call.caller, run)
-    return RunChanges(run=run, changes=await asyncio.to_thread(_changes, gateway, run))
-
-
-async def undo_run(gateway: Gateway, call: Call) -> Undone:
-    """Restores the files of the project that the run changed, like `navigator undo`. 404 if it changed none."""
-    run, force = call.path["run"], call.body.force
-    gateway.session_of_run(call.caller, run)
-    done = await asyncio.to_thread(lambda: gateway.project.changes.undo(run, force=force))
-    return Undone(run=run, files=[UndoneFile(path=path, state=how) for path, how in done])
-
-
-def _steps(gateway: Gateway, run: str) -> list[RunStep]:
-    """The steps of a run, in the order in which they began."""
-    found: list[RunStep] = []
+    steps: list[RunStep] = []
     for event in gateway.log.read(run):
         body = event.body
         if isinstance(body, StepStarted):
-            target = body.packet.get("task_spec", {}).get("target", "")
-            found.append(
-                RunStep(
-                    seq=event.seq,
-                    step=event.step,
-                    agent=body.agent,
-                    target=target,
-                    started=event.ts,
-                    ended="",
-                    state="",
-                    packet=_yaml(gateway, body.packet),
-                    report="",
-                )
+            step = RunStep(
+                seq=event.seq,
+                step=event.step,
+                agent=body.agent,
+                target=body.packet.get("task_spec", {}).get("target", ""),
+                started=event.ts,
+                ended="",
+                state="",
+                packet=_yaml(gateway, body.packet),
+                report="",
             )
+            steps.append(step)
         elif isinstance(body, StepCompleted):
-            at = next((at for at, one in enumerate(found) if one.step == event.step and not one.ended), None)
+            at = next((at for at, step in enumerate(steps) if step.step == event.step and not step.ended), None)
             if at is not None:
                 state, report = str(body.report.get("state", "")), _yaml(gateway, body.report)
-                found[at] = replace(found[at], ended=event.ts, state=state, report=report)
-    return found
+                steps[at] = replace(steps[at], ended=event.ts, state=state, report=report)
+    return RunSteps(run=run, steps=steps)
+
+
+def read_run_changes(gateway: Gateway, call: Call) -> RunChanges:
+    run, redact = call.path["run"], gateway.project.redact
+    gateway.session_of_run(call.caller, run)
+    try:
+        changes = gateway.project.changes.of(run)
+    except NotFound:
+        changes = ()
+    files = [ChangedFile(path=one.path, new=one.before is None, diff=redact(diff_of(one))) for one in changes]
+    return RunChanges(run=run, changes=files)
+
+
+def undo_run(gateway: Gateway, call: Call) -> Undone:
+    """Restores the files of the project that the run changed, like `navigator undo`. 404 if it changed none."""
+    run, force = call.path["run"], call.body.force
+    gateway.session_of_run(call.caller, run)
+    done = gateway.project.changes.undo(run, force=force)
+    return Undone(run=run, files=[UndoneFile(path=path, state=how) for path, how in done])
 
 
 def _yaml(gateway: Gateway, record: Mapping[str, Any]) -> str:
     return yaml_of(gateway.project.redact(dict(record)))
-
-
-def _changes(gateway: Gateway, run: str) -> list[ChangedFile]:
-    try:
-        made = gateway.project.changes.of(run)
-    except NotFound:
-        return []
-    redact = gateway.project.redact
-    return [ChangedFile(path=one.path, new=one.before is None, diff=redact(diff_of(one))) for one in made]
 
 
 WORK_ENDPOINTS = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,7 +16,7 @@ from navigator_kernel.gateway.api.chat import StartedRun
 from navigator_kernel.turn.answers import expiry_of
 from navigator_kernel.values.approval import waiting_approval
 from navigator_kernel.values.http.cursors import Page, page_of
-from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
+from navigator_kernel.values.http.endpoint import Answer, Call, Caller, Endpoint
 from navigator_kernel.values.packet import yaml_of
 from navigator_kernel.values.request import Session
 from navigator_kernel.values.workflow import PLAN, outline
@@ -25,7 +24,6 @@ from navigator_kernel.values.workflow import PLAN, outline
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
     from navigator_kernel.gateway.runs import Run
-    from navigator_kernel.values.http.endpoint import Caller
 
 REASON = 1_000  # characters of the reason for a refusal
 _ANSWERS: Mapping[str, str] = {"yes": "yes", "session": "for this session", "no": "no", "cancel": "cancel"}
@@ -99,14 +97,13 @@ class ApprovalAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(max_length=REASON)] = ""
 
 
-async def list_sessions(gateway: Gateway, call: Call) -> Sessions:
+def list_sessions(gateway: Gateway, call: Call) -> Sessions:
     """Lists sessions, newest first."""
-    held = await asyncio.to_thread(gateway.sessions.listed)
-    titles = await asyncio.to_thread(gateway.sessions.titles)
+    titles = gateway.sessions.titles()
     busy = {run.session: run.id for run in gateway.runs.under_way()}
     mine = [
         KeptSession(**{**one, "id": name}, title=titles.get(one["id"], ""), run=busy.get(one["id"], ""))
-        for one in held
+        for one in gateway.sessions.listed()
         if (name := gateway.session_name(call.caller, one["id"])) is not None
     ]
     mine.sort(key=lambda one: f"{one.updated} {one.id}", reverse=True)
@@ -114,27 +111,35 @@ async def list_sessions(gateway: Gateway, call: Call) -> Sessions:
     return Sessions(sessions=page, next=following)
 
 
-async def read_session(gateway: Gateway, call: Call) -> History:
+def read_session(gateway: Gateway, call: Call) -> History:
     name = gateway.session_id(call.caller, call.path["session"])
-    store = gateway.sessions
-    session = await asyncio.to_thread(store.load, name)
-    said = await asyncio.to_thread(store.history, name, call.query.last)
+    session = gateway.sessions.load(name)
+    said = gateway.sessions.history(name, call.query.last)
     waiting = "approval" if session.approval else "question" if session.question else ""
     entries = [Entry(role=one.role, text=one.text, run=one.run, ts=one.ts) for one in said]
     return History(session=call.path["session"], turns=session.turn, waiting=waiting, history=entries)
 
 
-async def delete_session(gateway: Gateway, call: Call) -> Answer:
+def delete_session(gateway: Gateway, call: Call) -> Answer:
     name = gateway.session_id(call.caller, call.path["session"])
     if any(run.session == name for run in gateway.runs.under_way()):
         raise Busy("a run of this session is under way", hint="stop it first")
-    await asyncio.to_thread(gateway.sessions.delete, name)
+    gateway.sessions.delete(name)
     return Answer(status=204)
 
 
-async def list_approvals(gateway: Gateway, call: Call) -> Approvals:
+def list_approvals(gateway: Gateway, call: Call) -> Approvals:
     """Lists all waiting approvals, newest session first, including those of the terminal and of other agents."""
-    return Approvals(approvals=await asyncio.to_thread(_waiting, gateway, call.caller))
+    approvals = []
+    for session in gateway.sessions.listed():
+        name = gateway.session_name(call.caller, session["id"])
+        if name is None or session["waiting"] != "approval":
+            continue
+        try:
+            approvals.append(_approval(gateway, gateway.sessions.load(session["id"]), name))
+        except KernelError:
+            continue  # the approval was answered meanwhile, or cannot be read
+    return Approvals(approvals=approvals)
 
 
 async def answer_approval(gateway: Gateway, call: Call) -> StartedRun:
@@ -166,19 +171,6 @@ def waiting_in(gateway: Gateway, caller: Caller, session: str) -> WaitingApprova
     except NotFound:
         return None
     return found if found.expires > SystemClock().now() else None
-
-
-def _waiting(gateway: Gateway, caller: Caller) -> list[WaitingApproval]:
-    found = []
-    for one in gateway.sessions.listed():
-        name = gateway.session_name(caller, one["id"])
-        if name is None or one["waiting"] != "approval":
-            continue
-        try:
-            found.append(_approval(gateway, gateway.sessions.load(one["id"]), name))
-        except KernelError:
-            continue  # the approval was answered meanwhile, or cannot be read
-    return found
 
 
 def _approval(gateway: Gateway, session: Session, name: str) -> WaitingApproval:

@@ -125,37 +125,35 @@ class Wait(Struct, frozen=True, forbid_unknown_fields=True):
     wait: Annotated[float, Meta(ge=0, le=30)] = 0.0
 
 
-async def list_skills(gateway: Gateway, call: Call) -> Skills:
+def list_skills(gateway: Gateway, call: Call) -> Skills:
     """Lists the skills; with `q` the router ranks them."""
     if call.query.q:
         query = call.query
-        found = await _done(gateway, lambda skills: skills.search(query.q, limit=query.limit))
+        found = _done(gateway, lambda skills: skills.search(query.q, limit=query.limit))
         return Skills(skills=found["skills"], next="")
-    held = await _all_skills(gateway, again=not call.query.cursor)
+    held = _all_skills(gateway, again=not call.query.cursor)
     page, following = page_of(held, call.query, _place, rising=True)
     return Skills(skills=page, next=following)
 
 
-async def read_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
+def read_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
     """Answers like `navigator skill info --json`, for installed skills only: use a preview to look at a source."""
-    return await _done(gateway, lambda skills: skills.info(call.path["name"], here=True))
+    return _done(gateway, lambda skills: skills.info(call.path["name"], here=True))
 
 
-async def verify_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
+def verify_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
     """Checks whether the files of skills are those that were installed."""
-    return await _done(gateway, lambda skills: skills.verify(call.body.name))
+    return _done(gateway, lambda skills: skills.verify(call.body.name))
 
 
-async def scan_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
+def scan_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
     """Answers like `navigator skill scan --json`, for an installed skill."""
-    return await _done(gateway, lambda skills: skills.scan(call.body.name, here=True))
+    return _done(gateway, lambda skills: skills.scan(call.body.name, here=True))
 
 
-async def host_listings(gateway: Gateway, _call: Call) -> HostListings:
-    def found() -> list[Listing]:
-        return listings([skill for skill in gateway.project.catalogue.list_resources() if skill.type == "skill"])
-
-    return HostListings(hosts=await asyncio.to_thread(found))
+def host_listings(gateway: Gateway, _call: Call) -> HostListings:
+    skills = [skill for skill in gateway.project.catalogue.list_resources() if skill.type == "skill"]
+    return HostListings(hosts=listings(skills))
 
 
 async def preview_install(gateway: Gateway, call: Call) -> StartedJob:
@@ -195,12 +193,12 @@ async def uninstall_skill(gateway: Gateway, call: Call) -> StartedJob:
     return _started(gateway, call, "uninstall", lambda skills: skills.uninstall([call.path["name"]], options))
 
 
-async def enable_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
-    return await _done(gateway, lambda skills: skills.enable(call.body.name))
+def enable_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
+    return _done(gateway, lambda skills: skills.enable(call.body.name))
 
 
-async def disable_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
-    return await _done(gateway, lambda skills: skills.disable(call.body.name))
+def disable_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
+    return _done(gateway, lambda skills: skills.disable(call.body.name))
 
 
 async def trust_skill(_gateway: Gateway, call: Call) -> Answer:
@@ -218,9 +216,9 @@ async def read_job(gateway: Gateway, call: Call) -> JobState:
     return _state(job)
 
 
-async def _done(gateway: Gateway, run: Callable[[Lifecycle], Struct]) -> dict[str, Any]:
+def _done(gateway: Gateway, run: Callable[[Lifecycle], Struct]) -> dict[str, Any]:
     """The JSON document of a skill command that is carried out at once."""
-    document: dict[str, Any] = to_builtins(await asyncio.to_thread(lambda: run(lifecycle_of(gateway.project))))
+    document: dict[str, Any] = to_builtins(run(lifecycle_of(gateway.project)))
     return document
 
 
@@ -249,13 +247,13 @@ def _state(job: Job) -> JobState:
     return JobState(**shown)
 
 
-async def _all_skills(gateway: Gateway, *, again: bool) -> Sequence[dict[str, Any]]:
+def _all_skills(gateway: Gateway, *, again: bool) -> Sequence[dict[str, Any]]:
     """All skills by name. Pages after the first come from the list that was read for a first page, if it is at most
     `KEPT` seconds old: reading 10,000 manifests takes a second."""
     now = time.monotonic()
     held = gateway.listed
     if again or held is None or now - held[0] > KEPT:
-        found = await _done(gateway, lambda skills: skills.installed())
+        found = _done(gateway, lambda skills: skills.installed())
         held = now, sorted(found["skills"], key=_place)
         gateway.listed = held
     return held[1]

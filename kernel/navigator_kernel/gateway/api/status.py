@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +19,6 @@ from navigator_kernel.values.owner import viewing
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
-    from navigator_kernel.values.http.endpoint import Caller
 
 LOOKED_AT = 5_000  # newest runs over which usage is summed
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
@@ -110,10 +108,9 @@ async def own_token(_gateway: Gateway, call: Call) -> OwnToken:
     return OwnToken(id=call.caller.id, role=call.caller.role)
 
 
-async def doctor(gateway: Gateway, _call: Call) -> Findings:
+def doctor(gateway: Gateway, _call: Call) -> Findings:
     """Returns the findings of `navigator doctor`."""
-    found = await asyncio.to_thread(lambda: list(findings(gateway.project)))
-    return Findings(findings=[Finding(**one.to_dict()) for one in found])
+    return Findings(findings=[Finding(**finding.to_dict()) for finding in findings(gateway.project)])
 
 
 async def list_servers(gateway: Gateway, _call: Call) -> Servers:
@@ -129,24 +126,21 @@ async def list_servers(gateway: Gateway, _call: Call) -> Servers:
     return Servers(servers=held)
 
 
-async def usage(gateway: Gateway, call: Call) -> UsageSum:
+def usage(gateway: Gateway, call: Call) -> UsageSum:
     """Sums up the usage of models over the runs that this token may see."""
-    return await asyncio.to_thread(_usage, gateway, call.caller)
+    mine = partial(gateway.session_name, call.caller)
+    runs, models = usage_of(gateway.log, lambda session: mine(session) is not None, LOOKED_AT)
+    return UsageSum(runs=runs, models=[ModelUsage(model=name, **usage_facts(spent)) for name, spent in models.items()])
 
 
-async def route(gateway: Gateway, call: Call) -> dict[str, Any]:
+def route(gateway: Gateway, call: Call) -> dict[str, Any]:
     """Shows which skill a message would be routed to, without a model and without running anything."""
     with viewing("" if call.caller.may("admin") else call.caller.id):
-        found = await asyncio.to_thread(routed, gateway.project, call.body.message)
+        found = routed(gateway.project, call.body.message)
     retrieval = found.intent.retrieval
     names = retrieval.candidates[: call.body.k] if retrieval else ()
     candidates = [{"name": one.name, "confidence": round(one.confidence, 4)} for one in names]
     return {**found.decision.to_dict(), "candidates": candidates}
-
-
-def _usage(gateway: Gateway, caller: Caller) -> UsageSum:
-    runs, models = usage_of(gateway.log, lambda session: gateway.session_name(caller, session) is not None, LOOKED_AT)
-    return UsageSum(runs=runs, models=[ModelUsage(model=name, **usage_facts(one)) for name, one in models.items()])
 
 
 _endpoint = partial(Endpoint, role="read", tag="status")

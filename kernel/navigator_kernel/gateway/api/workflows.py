@@ -29,11 +29,10 @@ from navigator_kernel.values.http.conditions import (
 )
 from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint, HttpProblem, SessionName
 from navigator_kernel.values.request import Message
-from navigator_kernel.values.workflow import plan_to_dict
+from navigator_kernel.values.workflow import WorkflowRun, plan_to_dict
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
-    from navigator_kernel.values.workflow import WorkflowRun
 
 OPEN = frozenset({"proposed", "running", "waiting", "stopped"})
 
@@ -76,13 +75,38 @@ class Resumed(Struct, frozen=True, forbid_unknown_fields=True):
     repeat: bool = False
 
 
-async def list_workflows(gateway: Gateway, call: Call) -> Workflows:
-    return await asyncio.to_thread(_listed, gateway, call)
+def list_workflows(gateway: Gateway, call: Call) -> Workflows:
+    files = []
+    for name in stored_names(gateway.project):
+        try:
+            plan = load_stored(name, gateway.project)
+            file = StoredWorkflow(name=name, description=plan.description, steps=len(plan.steps), problem="")
+        except KernelError as error:
+            file = StoredWorkflow(name=name, description="", steps=0, problem=error.message)
+        files.append(file)
+    runs = []
+    for run in gateway.project.journal.listed():
+        session = gateway.session_name(call.caller, run.session)
+        is_declined = run.state == "aborted" and not run.has_begun
+        if session is not None and not is_declined:
+            runs.append(
+                WorkflowRunState(
+                    token=run.token,
+                    session=session,
+                    name=run.plan.name,
+                    state=run.state,
+                    done=run.done,
+                    steps=len(run.plan.steps),
+                    created=run.created,
+                    updated=run.updated,
+                )
+            )
+    return Workflows(workflows=files, runs=runs)
 
 
-async def read_workflow_run(gateway: Gateway, call: Call) -> dict[str, Any]:
+def read_workflow_run(gateway: Gateway, call: Call) -> dict[str, Any]:
     """The plan of a run, and each step's tries."""
-    held = await asyncio.to_thread(_mine, gateway, call)
+    held = _mine(gateway, call)
     tries = [
         {"step": one.step, "attempt": one.attempt, "started": one.started, "ended": one.ended}
         | {"state": one.report.state if one.report else "running", "summary": one.report.summary if one.report else ""}
@@ -113,10 +137,14 @@ async def resume_workflow(gateway: Gateway, call: Call) -> StartedRun:
     return StartedRun(run=run.id, session=gateway.session_name(call.caller, held.session) or "")
 
 
-async def abort_workflow(gateway: Gateway, call: Call) -> Answer:
+def abort_workflow(gateway: Gateway, call: Call) -> Answer:
     """Ends a run; the effects of its steps stay."""
-    held = await asyncio.to_thread(_mine, gateway, call)
-    await asyncio.to_thread(_abort, gateway, held.token)
+    token, journal = _mine(gateway, call).token, gateway.project.journal
+    with journal.hold(token):
+        state = journal.load(token).state
+        if state not in OPEN:
+            raise Refused(f"workflow run {token!r} has ended: {state}", hint="nothing to abort")
+        journal.mark(token, "aborted")
     return Answer(status=204)
 
 
@@ -135,15 +163,6 @@ def _resumable(gateway: Gateway, call: Call) -> WorkflowRun:
     return held
 
 
-def _abort(gateway: Gateway, token: str) -> None:
-    journal = gateway.project.journal
-    with journal.hold(token):
-        state = journal.load(token).state
-        if state not in OPEN:
-            raise Refused(f"workflow run {token!r} has ended: {state}", hint="nothing to abort")
-        journal.mark(token, "aborted")
-
-
 def _mine(gateway: Gateway, call: Call) -> WorkflowRun:
     """The run that the path names; NotFound also for a run of another caller."""
     token = call.path["token"]
@@ -151,34 +170,6 @@ def _mine(gateway: Gateway, call: Call) -> WorkflowRun:
     if gateway.session_name(call.caller, held.session) is None:
         raise NotFound(f"no run of a workflow is called {token!r}", hint="GET /api/workflows lists yours")
     return held
-
-
-def _listed(gateway: Gateway, call: Call) -> Workflows:
-    files = []
-    for name in stored_names(gateway.project):
-        try:
-            plan = load_stored(name, gateway.project)
-            held = StoredWorkflow(name=name, description=plan.description, steps=len(plan.steps), problem="")
-        except KernelError as error:
-            held = StoredWorkflow(name=name, description="", steps=0, problem=error.message)
-        files.append(held)
-    held_runs = [(run, gateway.session_name(call.caller, run.session)) for run in gateway.project.journal.listed()]
-    declined = {run.token for run, _ in held_runs if run.state == "aborted" and not run.has_begun}
-    runs = [_state(run, session) for run, session in held_runs if session is not None and run.token not in declined]
-    return Workflows(workflows=files, runs=runs)
-
-
-def _state(run: WorkflowRun, session: str) -> WorkflowRunState:
-    return WorkflowRunState(
-        token=run.token,
-        session=session,
-        name=run.plan.name,
-        state=run.state,
-        done=run.done,
-        steps=len(run.plan.steps),
-        created=run.created,
-        updated=run.updated,
-    )
 
 
 _of = partial(Endpoint, tag="workflows", role="chat")
@@ -247,58 +238,46 @@ class CheckedText(Struct, frozen=True, kw_only=True):
     steps: list[CheckedStep]
 
 
-async def read_workflow(gateway: Gateway, call: Call) -> Answer:
+def read_workflow(gateway: Gateway, call: Call) -> Answer:
     """Reads the text of a workflow's file, even if it cannot be used."""
-    text = await asyncio.to_thread(stored_text, call.path["name"], gateway.project)
+    text = stored_text(call.path["name"], gateway.project)
     return tagged(_shown(call.path["name"], text, gateway), call.headers)
 
 
-async def check_workflow(gateway: Gateway, call: Call) -> CheckedText:
+def check_workflow(gateway: Gateway, call: Call) -> CheckedText:
     """Finds the problems of a text, each with its line; nothing is written."""
-    return await asyncio.to_thread(_checked, gateway, call.body)
-
-
-async def write_workflow(gateway: Gateway, call: Call) -> Answer:
-    """Writes a text that is a valid plan; 409 with all problems for an invalid one. With `If-None-Match: *` only if no
-    workflow has that name."""
-    await asyncio.to_thread(_written, gateway, call)
-    value = _shown(call.path["name"], call.body.text, gateway)
-    return Answer(value=value, headers={"etag": tag_of(value)})
-
-
-async def delete_workflow(gateway: Gateway, call: Call) -> Answer:
-    """Removes the file. Runs that it began are kept, with their plan."""
-    await asyncio.to_thread(_removed, gateway, call)
-    return Answer(status=204)
-
-
-def _checked(gateway: Gateway, body: TextToCheck) -> CheckedText:
+    body: TextToCheck = call.body
     name = body.name or named_in(body.text)
     try:
         plan = check_text(body.text, name, gateway.project)
     except NotLoadable as error:
-        found = error.data.get("problems") or [{"line": 1, "message": error.message}]
-        return CheckedText(name=name, problems=[TextProblem(**one) for one in found], steps=[])
+        problems = error.data.get("problems") or [{"line": 1, "message": error.message}]
+        return CheckedText(name=name, problems=[TextProblem(**problem) for problem in problems], steps=[])
     except KernelError as error:
-        said = f"{error.message} ({error.hint})" if error.hint else error.message
-        return CheckedText(name=name, problems=[TextProblem(line=1, message=said)], steps=[])
+        message = f"{error.message} ({error.hint})" if error.hint else error.message
+        return CheckedText(name=name, problems=[TextProblem(line=1, message=message)], steps=[])
     steps = [CheckedStep(text=step.text, skill=step.skill, agent=step.agent) for step in plan.steps]
     return CheckedText(name=name, problems=[], steps=steps)
 
 
-def _written(gateway: Gateway, call: Call) -> None:
+def write_workflow(gateway: Gateway, call: Call) -> Answer:
+    """Writes a text that is a valid plan; 409 with all problems for an invalid one. With `If-None-Match: *` only if no
+    workflow has that name."""
     name = call.path["name"]
     with gateway.workflow_files:
         _refuse_another(gateway, call)
         store_text(name, call.body.text, gateway.project)
+    value = _shown(name, call.body.text, gateway)
+    return Answer(value=value, headers={"etag": tag_of(value)})
 
 
-def _removed(gateway: Gateway, call: Call) -> None:
+def delete_workflow(gateway: Gateway, call: Call) -> Answer:
+    """Removes the file. Runs that it began are kept, with their plan."""
+    name = call.path["name"]
     with gateway.workflow_files:
-        refuse_another(
-            _shown(call.path["name"], stored_text(call.path["name"], gateway.project), gateway), call.headers
-        )
-        remove_stored(call.path["name"], gateway.project)
+        refuse_another(_shown(name, stored_text(name, gateway.project), gateway), call.headers)
+        remove_stored(name, gateway.project)
+    return Answer(status=204)
 
 
 def _refuse_another(gateway: Gateway, call: Call) -> None:

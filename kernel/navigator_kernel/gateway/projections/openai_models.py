@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import TYPE_CHECKING, Literal
 
@@ -32,13 +31,14 @@ class Models(Struct, frozen=True, kw_only=True):
     object: Literal["list"] = "list"
 
 
-async def list_models(gateway: Gateway, _: Call) -> Models:
+def list_models(gateway: Gateway, _: Call) -> Models:
     """`navigator`, and `navigator/<skill>` for each skill that is enabled."""
-    return Models(data=await asyncio.to_thread(_models, gateway))
+    skills = [skill for skill in gateway.project.catalogue.list_resources() if skill.type == "skill"]
+    return Models(data=[_model(ROUTER), *(_model(f"{OF_SKILL}{skill.name}") for skill in skills)])
 
 
-async def read_model(gateway: Gateway, call: Call) -> Model:
-    await asyncio.to_thread(skill_of, gateway, call.path["model"])
+def read_model(gateway: Gateway, call: Call) -> Model:
+    skill_of(gateway, call.path["model"])
     return _model(call.path["model"])
 
 
@@ -53,11 +53,6 @@ def skill_of(gateway: Gateway, model: str) -> str:
         names = ", ".join((ROUTER, *(f"{OF_SKILL}{one}" for one in near)))
         raise HttpProblem(404, "model_not_found", f"there is no model {model!r}", hint=f"there are: {names}")
     return found.name
-
-
-def _models(gateway: Gateway) -> list[Model]:
-    held = gateway.project.catalogue.list_resources()
-    return [_model(ROUTER), *(_model(f"{OF_SKILL}{one.name}") for one in held if one.type == "skill")]
 
 
 def _model(name: str) -> Model:

@@ -13,16 +13,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.stores.sessions import Conversations
-from navigator_kernel.bootstrap.turns import RECALLED
+from navigator_kernel.bootstrap.turns import RECALLED, Turns
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.events import RunStarted
-from navigator_kernel.values.http.endpoint import HttpProblem
+from navigator_kernel.values.http.endpoint import Caller, HttpProblem
 from navigator_kernel.values.request import Said, Session
 
 if TYPE_CHECKING:
-    from navigator_kernel.bootstrap.turns import Turns
     from navigator_kernel.gateway.gateway import Gateway
-    from navigator_kernel.values.http.endpoint import Caller
 
 HEADER, FIELD = "x-session-id", "session_id"
 NEW = "openai-"  # prefix of the names of sessions without a given name

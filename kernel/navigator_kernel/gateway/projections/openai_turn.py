@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from navigator_kernel.bootstrap.turns import refuse_message
+from navigator_kernel.bootstrap.turns import Turns, refuse_message
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.events import (
     Body,
@@ -45,7 +45,6 @@ from navigator_kernel.values.request import Message, Session
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from navigator_kernel.bootstrap.turns import Turns
     from navigator_kernel.gateway.gateway import Gateway
     from navigator_kernel.values.http.endpoint import Call
     from navigator_kernel.values.packet import Report
@@ -105,7 +104,9 @@ class OpenAITurn:
         if report.state in {"error", "timeout"}:
             await self._keep_end(reply, "")
             code = "timeout" if report.state == "timeout" else str(report.data.get("code", "error"))
-            raise TurnFailed(code, failure_of(report, redact))
+            # The reason why a turn failed, with the hint
+            parts = report.summary, str(report.data.get("hint", ""))
+            raise TurnFailed(code, clean(str(redact(" - ".join(filter(None, parts))))))
         may = self._call.caller.may("approve")
         rest = rest_of(reply, self._language, redact, has_text=bool(self.text), may_approve=may)
         if rest:
@@ -244,12 +245,6 @@ def rest_of(reply: Reply, language: Language, redact: Redact, *, has_text: bool,
     if waits:
         parts.append(say("openai.answer" if may_approve else "openai.may_not", language))
     return clean(str(redact(GAP.join(filter(None, parts)))))
-
-
-def failure_of(report: Report, redact: Redact) -> str:
-    """The reason why a turn failed, with the hint."""
-    parts = report.summary, str(report.data.get("hint", ""))
-    return clean(str(redact(" - ".join(filter(None, parts)))))
 
 
 def _whole(report: Report) -> str:

@@ -11,12 +11,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.errors import NotFound
-from navigator_kernel.gateway.streams.page_events import LAST
+from navigator_kernel.gateway.streams.page_events import LAST, Frames
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.stores.run_log import RunLog
     from navigator_kernel.events import Event
-    from navigator_kernel.gateway.streams.page_events import Frames
 
 
 RECENT = 10_000  # events of all runs kept for readers that fell behind

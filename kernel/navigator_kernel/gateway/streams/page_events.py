@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import asdict
 
@@ -22,10 +22,6 @@ from navigator_kernel.events import (
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language
 from navigator_kernel.values.http.sse import frame
-
-if TYPE_CHECKING:
-    from navigator_kernel.text import Language
-
 
 SHOWN = (
     RunStarted,

@@ -47,18 +47,15 @@ class EventStreamResponse:
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         gone = asyncio.ensure_future(_cancelled_by_its_client(task, receive))
         try:
-            await self._send(send)
+            async with aclosing(self._pieces) as pieces:  # type: ignore[type-var]  # an asynchronous generator
+                async for piece in pieces:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
         except asyncio.CancelledError:
             if not gone.done() or task.uncancel() > 0:
                 raise  # the server cancelled it
         finally:
             gone.cancel()
-
-    async def _send(self, send: Send) -> None:
-        async with aclosing(self._pieces) as pieces:  # type: ignore[type-var]  # an asynchronous generator
-            async for piece in pieces:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def response_of(answer: EventStream) -> EventStreamResponse:

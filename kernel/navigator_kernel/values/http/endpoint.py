@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta, Struct
@@ -58,7 +58,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
 
 
-Handler = Callable[[Any, Call], Awaitable[Any]]
+Handler = Callable[[Any, Call], Any]  # a plain function of the kernel is called in a thread
 
 
 class Endpoint(Struct, frozen=True):
