@@ -135,12 +135,12 @@ class SharedStores(Protocol):
     it cannot be used now, and NotLoadable if a package is missing."""
 
     def open(
-        self, subject: str, versions: Sequence[Sequence[str]], *, reads: bool = False, claimed: str = ""
+        self, subject: str, versions: Sequence[Sequence[str]], *, beside: bool = False, claimed: str = ""
     ) -> AbstractContextManager[Any]:
         """Yields a connection to the tables of `subject`, with `execute` and `executemany` as those of `sqlite3`. Of
-        `versions`, the statements that make each version of the tables, the missing ones are run first. Without
-        `reads` the block is one transaction, which no other of the subject runs beside; with `claimed`, Busy, and
-        nothing is written, if this process has no claim of that name or has lost it."""
+        `versions`, the statements that make each version of the tables, the missing ones are run first. The block
+        is one transaction; without `beside` no other of the subject runs beside it. With `claimed`, Busy, and nothing
+        is written, if this process has no claim of that name or has lost it."""
 
     def claim(self, name: str) -> AbstractContextManager[None]:
         """Claims `name`, such as a run, until the block ends. Busy if another has it; a claim of a process that does

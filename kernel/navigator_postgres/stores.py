@@ -7,7 +7,6 @@ here: claims with a fence, places in a queue, and migrations that run on one hos
 from __future__ import annotations
 
 import os
-import re
 import socket
 import threading
 import time
@@ -28,7 +27,8 @@ FIRST = 2.0  # seconds if it was not: the URL may be wrong
 CONNECT = 5  # seconds for one try
 IDLE = 4  # connections that stay open
 HINT = "see that the database runs and NAVIGATOR_DATABASE_URL is right; what was saved before is kept"
-_PROJECT = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")  # Postgres cuts a name after 63 bytes
+_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
+_LONGEST = 48  # characters of an id: Postgres cuts a name after 63 bytes
 _CLAIMS = (
     (
         "CREATE TABLE claims (name TEXT PRIMARY KEY, owner TEXT NOT NULL, fence BIGINT NOT NULL,"
@@ -37,7 +37,9 @@ _CLAIMS = (
         " ends TIMESTAMPTZ NOT NULL, PRIMARY KEY (name, place))",
     ),
 )
-_ENDS = "clock_timestamp() + make_interval(secs => ?)"
+_RENEW_CLAIM = "UPDATE claims SET ends = clock_timestamp() + make_interval(secs => ?) WHERE name = ? AND fence = ?"
+_RENEW_PLACE = "UPDATE places SET ends = clock_timestamp() + make_interval(secs => ?) WHERE name = ? AND place = ?"
+_PASSING = ("starting up", "shutting down", "recovery", "too many")  # refusals of a server that works again soon
 
 
 class Statements:
@@ -59,7 +61,7 @@ class PostgresStores:
     """Implements `ports.SharedStores`. Several threads may use it. `lease` is in seconds."""
 
     def __init__(self, url: str, project: str, lease: float | str = LEASE) -> None:
-        if not _PROJECT.fullmatch(project):
+        if not 0 < len(project) <= _LONGEST or not _CHARACTERS.issuperset(project):
             hint = "NAVIGATOR_PROJECT_ID: small letters, digits, '_' and '-', at most 48"
             raise UsageProblem(f"{project!r} is not an id of a project", hint=hint)
         try:
@@ -81,11 +83,11 @@ class PostgresStores:
 
     @contextmanager
     def open(
-        self, subject: str, versions: Sequence[Sequence[str]], *, reads: bool = False, claimed: str = ""
+        self, subject: str, versions: Sequence[Sequence[str]], *, beside: bool = False, claimed: str = ""
     ) -> Iterator[Statements]:
         with self._named_errors():
             self._prepare(subject, versions)
-        with self._rows("" if reads else subject) as database:
+        with self._rows("" if beside else subject) as database:
             if claimed:
                 self._check(database, claimed)
             yield database
@@ -93,7 +95,8 @@ class PostgresStores:
     @contextmanager
     def claim(self, name: str) -> Iterator[None]:
         statement = (
-            f"INSERT INTO claims AS old (name, owner, fence, ends) VALUES (?, ?, 1, {_ENDS}) ON CONFLICT (name)"
+            "INSERT INTO claims AS old (name, owner, fence, ends)"
+            " VALUES (?, ?, 1, clock_timestamp() + make_interval(secs => ?)) ON CONFLICT (name)"
             " DO UPDATE SET owner = excluded.owner, fence = old.fence + 1, ends = excluded.ends"
             " WHERE old.ends <= clock_timestamp() RETURNING fence"
         )
@@ -121,7 +124,10 @@ class PostgresStores:
                 message = f"{name!r} is busy: {rows[0][1]} has the first place and {most} turns wait"
                 raise Busy(message, hint="wait for its end, then try again")
             place = rows[-1][0] + 1 if rows else 0
-            statement = f"INSERT INTO places (name, place, owner, ends) VALUES (?, ?, ?, {_ENDS})"
+            statement = (
+                "INSERT INTO places (name, place, owner, ends)"
+                " VALUES (?, ?, ?, clock_timestamp() + make_interval(secs => ?))"
+            )
             database.execute(statement, (name, place, self._owner, self._lease))
         with self._guard:
             self._own_places.add((name, place))
@@ -141,7 +147,8 @@ class PostgresStores:
         finally:
             with self._guard:
                 self._own_places.discard((name, place))
-            self._release("DELETE FROM places WHERE name = ? AND (place = ? OR ends <= clock_timestamp())", (name, place))
+            statement = "DELETE FROM places WHERE name = ? AND (place = ? OR ends <= clock_timestamp())"
+            self._release(statement, (name, place))
 
     def _check(self, database: Statements, name: str) -> None:
         """Busy if the claim is not this process's, or is another's now. Its row stays locked to the end of the
@@ -178,10 +185,10 @@ class PostgresStores:
                     self._renewer = None
                     return
             with suppress(KernelError), self._rows() as database:
-                for names, key in ((claims, "claims SET ends = {} WHERE name = ? AND fence = ?"), (places, _PLACE)):
+                for statement, names in ((_RENEW_CLAIM, claims), (_RENEW_PLACE, places)):
                     rows = [(self._lease, *row) for row in sorted(names)]
                     if rows:
-                        database.executemany(f"UPDATE {key.format(_ENDS)}", rows)
+                        database.executemany(statement, rows)
 
     # Transactions and migrations
 
@@ -291,9 +298,6 @@ def _close(connections: list[psycopg.Connection[Any]], process: int) -> None:
         connection.close()
 
 
-_PLACE = "places SET ends = {} WHERE name = ? AND place = ?"
-
-
 def _translated(statement: str) -> Any:
     """The statement with Postgres's placeholders."""
     return statement.replace("%", "%%").replace("?", "%s")
@@ -306,8 +310,7 @@ def _storable(values: Sequence[object]) -> list[object]:
 
 def _is_refused(error: Exception) -> bool:
     """Whether the server itself refused a connection for a reason that does not pass, such as a wrong password."""
-    text = str(error)
-    return "FATAL" in text and not any(word in text for word in ("starting up", "shutting down", "recovery", "too many"))
+    return "FATAL" in str(error) and not any(words in str(error) for words in _PASSING)
 
 
 def _failed(error: psycopg.Error) -> StorageFailed:

@@ -40,7 +40,7 @@ def places(queue: TurnQueue) -> list[str]:
     """What is there for the turns that run and wait, on a machine's disk or in the database."""
     if queue.shared is None:
         return sorted(path.name for path in queue.folder.iterdir() if path.name != "lock")
-    with queue.shared.open("places", (), reads=True) as database:
+    with queue.shared.open("places", (), beside=True) as database:
         return [str(place) for (place,) in database.execute("SELECT place FROM places ORDER BY place")]
 
 
@@ -95,7 +95,10 @@ def test_a_turn_that_waits_says_for_which_process_and_comes_after_it(queue: Turn
     done, told = list[str](), list[str]()
     with holder(queue) as other:
         asyncio.run(wait())
-    assert (done, told) == (["mine"], [f"waiting for {process_named(queue, other.pid)}, which is taking a turn in session 's'"])
+    assert (done, told) == (
+        ["mine"],
+        [f"waiting for {process_named(queue, other.pid)}, which is taking a turn in session 's'"],
+    )
 
 
 def test_a_killed_process_holds_up_nobody(queue: TurnQueue) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from cli.support import environment
-from navigator_kernel.errors import StorageFailed, UsageProblem
+from navigator_kernel.errors import Busy, KernelError, StorageFailed, UsageProblem
 from navigator_postgres.plugin import PROJECT_ID, URL
 from navigator_postgres.stores import PostgresStores
 from postgres_server import PostgresServer, new_project
@@ -63,12 +63,16 @@ def other_home(tmp_path: Path) -> dict[str, str]:
     return {name: str(home if name == "HOME" else home / name.lower()) for name in names}
 
 
-def test_a_run_of_one_host_is_seen_and_continued_on_another(first: Box, second: Box, other_home: dict[str, str]) -> None:
+def test_a_run_of_one_host_is_seen_and_continued_on_another(
+    first: Box, second: Box, other_home: dict[str, str]
+) -> None:
     token = first.proposed(TWO, session="work")
     assert second.place.json("session", "list", env=other_home)["sessions"][0]["waiting"] == "approval"
     assert second.place.json("workflow", "approve", token, env=other_home)["exit_code"] == 0
     assert first.run(token)["state"] == "done"
     assert first.tries(token) == [(1, 1, "success"), (2, 1, "success")]
+    shown = [box.place.json("why", token, env=env)["run"] for box, env in ((first, None), (second, other_home))]
+    assert shown == [token, token]
     assert (first.acts(token), second.acts(token)) == ({}, {"draw-number": 1, "double-it": 1})
 
 
@@ -121,7 +125,7 @@ MIGRATE = """
 import sys
 from navigator_postgres.plugin import kernel_register_stores
 sys.stdin.readline()
-with kernel_register_stores(None).open("made", eval(sys.argv[1]), reads=True) as database:
+with kernel_register_stores(None).open("made", eval(sys.argv[1]), beside=True) as database:
     print(database.execute("SELECT count(*) FROM made").fetchone()[0])
 """
 
@@ -143,19 +147,19 @@ def test_newer_tables_are_refused_and_older_ones_brought_up_to_date(project: Pos
     with project.open("made", TABLES) as database:
         database.execute("INSERT INTO made VALUES ('b')")
     newer = (*TABLES, ("ALTER TABLE made ADD COLUMN size INTEGER NOT NULL DEFAULT 3",))
-    with PostgresStores(url, name).open("made", newer, reads=True) as database:
+    with PostgresStores(url, name).open("made", newer, beside=True) as database:
         assert database.execute("SELECT name, size FROM made ORDER BY name").fetchall() == [("a", 3), ("b", 3)]
-    with pytest.raises(Exception, match="made by a newer navigator: version 2, and this one knows 1"):
-        with PostgresStores(url, name).open("made", TABLES):
-            pass
+    older = PostgresStores(url, name).open("made", TABLES)
+    with pytest.raises(KernelError, match="made by a newer navigator: version 2, and this one knows 1"), older:
+        pass
 
 
 def test_a_migration_that_fails_leaves_nothing(project: PostgresStores) -> None:
     broken = ((*TABLES[0], "CREATE TABLE made (again TEXT)"),)
     with pytest.raises(StorageFailed), project.open("made", broken):
         pass
-    with project.open("made", TABLES, reads=True) as database:
-        assert database.execute("SELECT count(*) FROM made").fetchone()[0] == 1
+    with project.open("made", TABLES, beside=True) as database:
+        assert database.execute("SELECT count(*) FROM made").fetchall() == [(1,)]
 
 
 def test_a_database_that_is_gone_for_seconds_loses_nothing(
@@ -213,10 +217,10 @@ def test_an_id_or_a_lease_of_another_form_is_refused(name: str, lease: str) -> N
 def test_a_write_without_the_claim_changes_nothing(project: PostgresStores) -> None:
     with project.open("made", TABLES):
         pass
-    with pytest.raises(Exception, match="'run:x' is not this process's any more"):
-        with project.open("made", TABLES, claimed="run:x") as database:
-            database.execute("INSERT INTO made VALUES ('b')")
+    unclaimed = project.open("made", TABLES, claimed="run:x")
+    with pytest.raises(Busy, match="'run:x' is not this process's any more"), unclaimed as database:
+        database.execute("INSERT INTO made VALUES ('b')")
     with project.claim("run:x"), project.open("made", TABLES, claimed="run:x") as database:
         database.execute("INSERT INTO made VALUES ('c')")
-    with project.open("made", TABLES, reads=True) as database:
+    with project.open("made", TABLES, beside=True) as database:
         assert database.execute("SELECT name FROM made ORDER BY name").fetchall() == [("a",), ("c",)]

@@ -302,7 +302,7 @@ class Project:
         """The events of runs."""
         from navigator_kernel.adapters.stores.run_log import RunLog
 
-        return RunLog(self.box / "logs" / "runs", self.box_writer)
+        return RunLog(self.box / "logs" / "runs", self.box_writer, shared=self.shared)
 
     @part
     def memory(self) -> Preferences:

@@ -39,9 +39,9 @@ _SLOTS: Mapping[str, Any] = {"question": None, "retry": []}  # fields with text 
 
 
 class SqliteSessions(Struct, frozen=True):
-    """One SQLite file in WAL mode, in the person's state of the project, or a database that hosts share: a turn is saved
-    as a whole or not at all, even if the process is killed. Orders that wait for approval are kept unchanged until the
-    answer; other content of messages is kept without secrets, or not at all."""
+    """One SQLite file in WAL mode, in the person's state of the project, or a database that hosts share: a turn is
+    saved as a whole or not at all, even if the process is killed. Orders that wait for approval are kept unchanged
+    until the answer; other content of messages is kept without secrets, or not at all."""
 
     file: Path
     writer: Writer
@@ -228,8 +228,8 @@ _QUIET = 1.0  # seconds of waiting before the person is told
 
 class TurnQueue(Struct, frozen=True):
     """A file below `folder` for each turn that runs or waits, which its process keeps locked: a killed process does not
-    hold up the others. The file's name ends with the turn's place in the order, and it contains the process id. Where hosts
-    share the sessions, their database has the places."""
+    hold up the others. The file's name ends with the turn's place in the order, and it contains the process id. Where
+    hosts share the sessions, their database has the places."""
 
     folder: Path
     writer: Writer

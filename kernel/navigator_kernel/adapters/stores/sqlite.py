@@ -66,7 +66,7 @@ def tables(
     `reads` the block is one transaction, of the owner of the claim `claimed` if it is not empty; one machine has locks
     of files in place of claims."""
     if shared is not None:
-        with shared.open(file.stem, versions, reads=reads, claimed=claimed) as database:
+        with shared.open(file.stem, versions, beside=reads, claimed=claimed) as database:
             yield database
         return
     with connect(file, writer, versions, durable=durable, reads=reads) as database:
