@@ -256,8 +256,9 @@ class Project:
     def shared(self) -> SharedStores | None:
         """What several hosts keep the project's state in, if NAVIGATOR_PROJECT_ID names the project; None on one
         machine, without the import of what loads plugins."""
-        if not os.environ.get(PROJECT_ID):
-            return None
+        return self._shared_stores() if os.environ.get(PROJECT_ID) else None
+
+    def _shared_stores(self) -> SharedStores:
         from navigator_kernel.bootstrap.plugin_parts import open_plugins, read_stores
 
         plugins = open_plugins(self.root, agents=False).plugins  # a project's own may not
