@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the kernel sets it: the last digits of results depend on it
 
-pytest_plugins = ["requirement_marks", "wide", "pytester"]
+pytest_plugins = ["postgres_server", "requirement_marks", "wide", "pytester"]
 
 settings.load_profile("ci")  # hypothesis's own profile: no deadline, the same examples each time, no example database
 

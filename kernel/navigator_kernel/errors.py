@@ -83,7 +83,8 @@ class Damaged(KernelError):
 
 class StorageFailed(KernelError):
     """A file or a database cannot be read or written now; it is not damaged. `data["kind"]` is one word for the cause:
-    full, read_only, no_locks, too_long, fault, link or other."""
+    full, read_only, no_locks, too_long, fault, link,
+    unreachable or other."""
 
     code = "storage"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from navigator_kernel.model_ports import Encoder, Tool
-    from navigator_kernel.ports import Agent, AgentPorts, Catalogue, Dispatcher, ProjectPorts, Router
+    from navigator_kernel.ports import Agent, AgentPorts, Catalogue, Dispatcher, ProjectPorts, Router, SharedStores
     from navigator_kernel.values.http.endpoint import Endpoint
     from navigator_kernel.values.reply import Notice, Reply
     from navigator_kernel.values.resource import Diagnostic
@@ -69,6 +69,13 @@ def kernel_register_encoders(root: Path) -> Encoder | None:
 @hookspec(firstresult=True)
 def kernel_register_dispatchers(agents: Mapping[str, Agent]) -> Dispatcher | None:
     """Returns a dispatcher that replaces the in-process one. The first result that is not None wins."""
+
+
+@hookspec(firstresult=True)
+def kernel_register_stores(project: ProjectPorts) -> SharedStores | None:
+    """Returns a database in which hosts share the state of the project that NAVIGATOR_PROJECT_ID names; asked only if
+    it is set, and only of installed packages. The first result that is not None wins; without one nothing works, so
+    that no host goes on alone."""
 
 
 @hookspec

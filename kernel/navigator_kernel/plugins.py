@@ -158,6 +158,7 @@ _SINGLE = frozenset(
         "kernel_register_routers",
         "kernel_register_encoders",
         "kernel_register_dispatchers",
+        "kernel_register_stores",
         "kernel_precheck",
         "kernel_finish_turn",
     }

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from datetime import date
     from pathlib import Path
 
@@ -131,6 +132,27 @@ class ProjectPorts(Struct, frozen=True, kw_only=True):
     state: Path
     writer: Writer
     encoder: Callable[[], Encoder | None]
+
+
+class SharedStores(Protocol):
+    """A database in which several hosts keep a project's state, in place of files. All methods raise StorageFailed if
+    it cannot be used now, and NotLoadable if a package is missing."""
+
+    def open(
+        self, subject: str, versions: Sequence[Sequence[str]], *, beside: bool = False, claimed: str = ""
+    ) -> AbstractContextManager[Any]:
+        """Yields a connection to the tables of `subject`, with `execute` and `executemany` as those of `sqlite3`. Of
+        `versions`, the statements that make each version of the tables, the missing ones are run first. The block
+        is one transaction; without `beside` no other of the subject runs beside it. With `claimed`, Busy, and nothing
+        is written, if this process has no claim of that name or has lost it."""
+
+    def claim(self, name: str) -> AbstractContextManager[None]:
+        """Claims `name`, such as a run, until the block ends. Busy if another has it; a claim of a process that does
+        not renew it ends by the database's clock."""
+
+    def place(self, name: str, most: int) -> AbstractContextManager[Callable[[], str | None]]:
+        """A place behind those that wait for `name`, until the block ends. Yields a function that returns who has the
+        first place; None if it is this one. Busy if more than `most` are before it."""
 
 
 class ServedRun(Struct, frozen=True, kw_only=True):

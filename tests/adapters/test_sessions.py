@@ -18,6 +18,7 @@ from navigator_kernel.adapters.stores.sessions import SqliteSessions, session_fr
 from navigator_kernel.errors import Busy, Damaged, NotFound
 from navigator_kernel.values.packet import Context, Packet, TaskSpec
 from navigator_kernel.values.request import PendingApproval, PendingQuestion, Said, Session, Sticky
+from navigator_postgres.stores import PostgresStores
 
 WORKER = """
 import sys
@@ -27,9 +28,10 @@ from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores.sessions import SqliteSessions
 from navigator_kernel.values.request import Said, Session
+from navigator_postgres.plugin import kernel_register_stores
 
 folder, names, turns = Path(sys.argv[1]), sys.argv[2].split(","), int(sys.argv[3])
-store = SqliteSessions(folder / "sessions.sqlite", FolderWriter([folder]), SystemClock())
+store = SqliteSessions(folder / "sessions.sqlite", FolderWriter([folder]), SystemClock(), shared=kernel_register_stores(None))
 for turn in range(1, turns + 1):
     for name in names:
         session = Session(id=name, turn=turn) if turn == 1 else replace(store.load(name), turn=turn)
@@ -39,7 +41,14 @@ for turn in range(1, turns + 1):
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> SqliteSessions:
+def store(tmp_path: Path, shared: PostgresStores | None) -> SqliteSessions:
+    return SqliteSessions(
+        tmp_path / "state" / "sessions.sqlite", FolderWriter([tmp_path]), SystemClock(), shared=shared
+    )
+
+
+@pytest.fixture
+def file_store(tmp_path: Path) -> SqliteSessions:
     return SqliteSessions(tmp_path / "state" / "sessions.sqlite", FolderWriter([tmp_path]), SystemClock())
 
 
@@ -117,12 +126,12 @@ def test_the_session_list_shows_what_is_asked_last(store: SqliteSessions) -> Non
     assert {one["id"]: one["waiting"] for one in store.listed()} == {"s": "question", "free": ""}
 
 
-def test_a_file_that_is_not_a_database_is_reported_as_damaged_and_left_untouched(store: SqliteSessions) -> None:
-    store.file.parent.mkdir(parents=True)
-    store.file.write_bytes(b"not a database" * 100)
+def test_a_file_that_is_not_a_database_is_reported_as_damaged_and_left_untouched(file_store: SqliteSessions) -> None:
+    file_store.file.parent.mkdir(parents=True)
+    file_store.file.write_bytes(b"not a database" * 100)
     with pytest.raises(Damaged):
-        store.load("s")
-    assert store.file.read_bytes() == b"not a database" * 100
+        file_store.load("s")
+    assert file_store.file.read_bytes() == b"not a database" * 100
 
 
 @pytest.mark.parametrize(("many", "turns"), [(16, 10), pytest.param(100, 50, marks=pytest.mark.wide)])
@@ -164,18 +173,18 @@ def test_saved_turns_survive_a_kill(store: SqliteSessions) -> None:
         assert len(store.history(name)) == 2 * held
 
 
-def test_an_open_file_keeps_its_log_until_it_is_closed(store: SqliteSessions) -> None:
+def test_an_open_file_keeps_its_log_until_it_is_closed(file_store: SqliteSessions) -> None:
     """A running server closes it every few seconds, so that no deleted text stays in the log (issue 49)."""
-    log = store.file.with_name(f"{store.file.name}-wal")
-    store.save(full_session())
-    with store.held():
-        store.delete("s")
+    log = file_store.file.with_name(f"{file_store.file.name}-wal")
+    file_store.save(full_session())
+    with file_store.held():
+        file_store.delete("s")
         assert log.exists()
     assert not log.exists()
 
 
-def test_a_damaged_file_is_reported_by_what_reads_it_not_by_what_keeps_it_open(store: SqliteSessions) -> None:
-    store.save(full_session())
-    store.file.write_bytes(b"no database" * 100)
-    with store.held(), pytest.raises(Damaged):
-        store.load("s")
+def test_a_damaged_file_is_reported_by_what_reads_it_not_by_what_keeps_it_open(file_store: SqliteSessions) -> None:
+    file_store.save(full_session())
+    file_store.file.write_bytes(b"no database" * 100)
+    with file_store.held(), pytest.raises(Damaged):
+        file_store.load("s")

@@ -144,6 +144,11 @@ def dispatcher_of(plugins: Plugins, agents: Mapping[str, Agent], own: Dispatcher
     return own
 
 
+def read_stores(item: Any) -> Any:
+    """The item; TypeError if it is no `ports.SharedStores`."""
+    return _having(item, "open", "claim", "place")
+
+
 def read_agent(item: Any) -> Agent:
     """The item; TypeError if it is not an agent."""
     if not isinstance(item, Agent):

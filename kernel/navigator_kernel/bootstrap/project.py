@@ -29,7 +29,7 @@ from navigator_kernel.bootstrap.places import (
 )
 from navigator_kernel.config.settings import Settings, load_settings, user_file, user_state
 from navigator_kernel.digests import blake2b
-from navigator_kernel.errors import Busy, KernelError, NotFound
+from navigator_kernel.errors import Busy, KernelError, NotFound, NotLoadable
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.values.job import NPM
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from navigator_kernel.bootstrap.models import ModelRegistry
     from navigator_kernel.bootstrap.plugin_parts import LoadedPlugins
     from navigator_kernel.model_ports import Encoder
-    from navigator_kernel.ports import Agent, AgentPorts, Clock, Dispatcher, Ids, ProjectPorts, Router
+    from navigator_kernel.ports import Agent, AgentPorts, Clock, Dispatcher, Ids, ProjectPorts, Router, SharedStores
     from navigator_kernel.routing.cascade import CascadeRouter
     from navigator_kernel.routing.meaning import SemanticRanker
     from navigator_kernel.routing.phase_one import ModelJudge
@@ -71,9 +71,10 @@ if TYPE_CHECKING:
     from navigator_kernel.values.request import Session
     from navigator_kernel.values.resource import SkillDef
 
+PROJECT_ID = "NAVIGATOR_PROJECT_ID"
 DIRECT = 64  # server tools offered for a message without a skill
 # Parts that do not depend on the settings
-_KEPT = ("plugins", "roots", "catalogue", "mapping", "state", "state_writer", "audit", "consents", "lessons")
+_KEPT = ("plugins", "shared", "roots", "catalogue", "mapping", "state", "state_writer", "audit", "consents", "lessons")
 T = TypeVar("T")
 
 if TYPE_CHECKING:
@@ -252,19 +253,36 @@ class Project:
         return open_consents(self.audit)
 
     @part
+    def shared(self) -> SharedStores | None:
+        """What several hosts keep the project's state in, if NAVIGATOR_PROJECT_ID names the project; None on one
+        machine, without the import of what loads plugins."""
+        return self._shared_stores() if os.environ.get(PROJECT_ID) else None
+
+    def _shared_stores(self) -> SharedStores:
+        from navigator_kernel.bootstrap.plugin_parts import open_plugins, read_stores
+
+        plugins = open_plugins(self.root, agents=False).plugins  # a project's own may not
+        stores: SharedStores | None = plugins.first("kernel_register_stores", self.plugin_ports, read_stores)
+        if stores is None:
+            hint = f"set NAVIGATOR_DATABASE_URL, or unset {PROJECT_ID}"
+            raise NotLoadable(f"{PROJECT_ID} is set, and no plugin has a database for it", hint=hint)
+        return stores
+
+    @part
     def sessions(self) -> SqliteSessions:
         """The conversations."""
         from navigator_kernel.adapters.stores.sessions import SqliteSessions
 
         file = self.state.folder / "sessions.sqlite"
-        return SqliteSessions(file, self.state_writer, SystemClock(), self.redact)
+        return SqliteSessions(file, self.state_writer, SystemClock(), self.redact, self.shared)
 
     @part
     def journal(self) -> SqliteJournal:
         """The runs of workflows."""
         from navigator_kernel.adapters.stores.journal import SqliteJournal
 
-        return SqliteJournal(self.state.folder / "workflows.sqlite", self.state_writer, SystemClock(), self.redact)
+        file = self.state.folder / "workflows.sqlite"
+        return SqliteJournal(file, self.state_writer, SystemClock(), self.redact, self.shared)
 
     @part
     def lessons(self) -> Lessons:
@@ -285,7 +303,7 @@ class Project:
         """The events of runs."""
         from navigator_kernel.adapters.stores.run_log import RunLog
 
-        return RunLog(self.box / "logs" / "runs", self.box_writer)
+        return RunLog(self.box / "logs" / "runs", self.box_writer, shared=self.shared)
 
     @part
     def memory(self) -> Preferences:

@@ -160,7 +160,7 @@ def _single_calls(project: Project) -> Iterator[Leftover]:
     """The sessions of calls that sent a whole conversation, if they wait for nothing. A client that goes on with one
     sends all of it again, and gets a new session."""
     sessions = project.sessions
-    if not sessions.file.exists():
+    if sessions.shared is None and not sessions.file.exists():
         return
     with suppress(KernelError, ValueError):  # doctor names a damaged file
         for row in sessions.listed():
@@ -182,7 +182,7 @@ def _known_since(times: Iterable[float], now: float) -> float:
 def _open_runs(project: Project) -> frozenset[str]:
     """Workflow runs that are not over: their workspaces stay, regardless of age (X-19)."""
     journal = project.journal
-    if not journal.file.exists():
+    if journal.shared is None and not journal.file.exists():
         return frozenset()
     return frozenset(run.token for run in journal.listed() if run.state not in {"done", "aborted"})
 

@@ -1,9 +1,8 @@
-"""The journal of workflow runs: what was planned, agreed to, started and finished, in one SQLite file."""
+"""The journal of workflow runs: what was planned, agreed to, started and finished."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -12,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from navigator_kernel.adapters.files.database import file_lock
-from navigator_kernel.adapters.stores.sqlite import Versions, connect, transaction
+from navigator_kernel.adapters.stores.sqlite import Versions, tables
 from navigator_kernel.errors import Busy, Damaged, NotFound
 from navigator_kernel.values.packet import Report, report_of, report_to_dict
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.workflow import RunState, StepRecord, WorkflowPlan, WorkflowRun, plan_from, plan_to_dict
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Clock, Writer
+    from navigator_kernel.ports import Clock, SharedStores, Writer
 
 VERSIONS: Versions = (
     (
@@ -34,13 +33,15 @@ _SHOWN = "SELECT token, session, state, plan, granted, created, updated FROM run
 
 
 class SqliteJournal(Struct, frozen=True):
-    """Implements `ports.Journal` over one SQLite file, in the person's state of the project. Each entry is durable when
-    its call returns. Secrets in a plan are not stored: whoever continues the run is asked for them again."""
+    """Implements `ports.Journal` over one SQLite file, in the person's state of the project, or over a database that
+    hosts share. Each entry is durable when its call returns. Secrets in a plan are not stored: whoever continues the
+    run is asked for them again."""
 
     file: Path
     writer: Writer
     clock: Clock
     redact: Redact = same
+    shared: SharedStores | None = None
 
     def propose(self, token: str, session: str, plan: WorkflowPlan, granted: Sequence[str] = ()) -> None:
         now, stored = self.clock.now(), self._plan(plan)
@@ -74,7 +75,7 @@ class SqliteJournal(Struct, frozen=True):
         return [_run(row, mine.get(row[0], [])) for row in rows]
 
     def mark(self, token: str, state: RunState, granted: Sequence[str] = (), plan: WorkflowPlan | None = None) -> None:
-        with self._open() as database, transaction(database):
+        with self._open(token) as database:
             row = database.execute("SELECT granted FROM runs WHERE token = ?", (token,)).fetchone()
             known = dict.fromkeys([*json.loads(row[0] if row else "[]"), *granted])
             database.execute(
@@ -86,7 +87,7 @@ class SqliteJournal(Struct, frozen=True):
                 database.execute("UPDATE runs SET plan = ? WHERE token = ?", (stored, token))
 
     def begin(self, token: str, step: int, attempt: int, digest: str) -> None:
-        with self._open() as database:
+        with self._open(token) as database:
             database.execute(
                 "INSERT INTO steps (token, step, attempt, digest, started) VALUES (?, ?, ?, ?, ?)",
                 (token, step, attempt, digest, self.clock.now()),
@@ -95,7 +96,7 @@ class SqliteJournal(Struct, frozen=True):
     def end(self, token: str, step: int, attempt: int, report: Report) -> None:
         whole = report_to_dict(report)  # `progress` is JSON text from which the secrets were removed before
         stored = json.dumps({**self.redact(whole), "progress": whole["progress"]}, ensure_ascii=False, default=str)
-        with self._open() as database:
+        with self._open(token) as database:
             database.execute(
                 "UPDATE steps SET ended = ?, report = ? WHERE token = ? AND step = ? AND attempt = ?",
                 (self.clock.now(), stored, token, step, attempt),
@@ -103,12 +104,13 @@ class SqliteJournal(Struct, frozen=True):
 
     @contextmanager
     def hold(self, token: str) -> Iterator[None]:
-        """Locks the run. The lock ends with its process, so that a run whose process was killed can be continued at
-        once."""
+        """Locks the run, whose entries only the holder writes. The lock ends with its process, so that a run whose
+        process was killed can be continued at once; where hosts share the journal, a moment later."""
         folder = self.file.parent / "workflows"
-        self.writer.make_folder(folder)
+        if self.shared is None:
+            self.writer.make_folder(folder)
         try:
-            with file_lock(folder / f"{token}.lock", timeout=0.2):
+            with self.shared.claim(_claim(token)) if self.shared else file_lock(folder / f"{token}.lock", timeout=0.2):
                 yield
         except Busy as error:
             raise Busy(f"workflow run {token!r} is under way elsewhere", hint="wait for it, then try again") from error
@@ -116,8 +118,13 @@ class SqliteJournal(Struct, frozen=True):
     def _plan(self, plan: WorkflowPlan) -> str:
         return json.dumps(self.redact(plan_to_dict(plan)), ensure_ascii=False)
 
-    def _open(self, *, reads: bool = False) -> AbstractContextManager[sqlite3.Connection]:
-        return connect(self.file, self.writer, VERSIONS, durable=True, reads=reads)
+    def _open(self, token: str = "", *, reads: bool = False) -> AbstractContextManager[Any]:
+        claimed = _claim(token) if token else ""
+        return tables(self.shared, self.file, self.writer, VERSIONS, durable=True, reads=reads, claimed=claimed)
+
+
+def _claim(token: str) -> str:
+    return f"run:{token}"
 
 
 def _run(row: Sequence[Any], steps: Sequence[Sequence[Any]]) -> WorkflowRun:

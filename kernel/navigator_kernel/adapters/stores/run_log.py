@@ -1,13 +1,14 @@
-"""The events of a run, one JSON line each, one file for each run, in `mybox/logs/runs` (EVT-7)."""
+"""The events of a run, one JSON line each: one file for each run, in `mybox/logs/runs` (EVT-7), or rows of a database
+that hosts share."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,9 +19,12 @@ from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.chat import Spent, spent_by
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Writer
+    from navigator_kernel.ports import SharedStores, Writer
 
 _RUN = lazy_compile(r"[a-z0-9-]{1,80}")
+VERSIONS = (
+    ("CREATE TABLE events (run TEXT NOT NULL, seq INTEGER NOT NULL, line TEXT NOT NULL, PRIMARY KEY (run, seq))",),
+)
 
 
 class RunLog(Struct, frozen=True):
@@ -29,33 +33,62 @@ class RunLog(Struct, frozen=True):
     folder: Path
     writer: Writer
     add: Callable[[bytes], None] | None = None  # appends to the file of one run that is open
+    shared: SharedStores | None = None
 
     @contextmanager
     def opened(self, run: str) -> Iterator[RunLog]:
         """The log for the events of one run, whose file stays open meanwhile."""
+        if self.shared is not None:
+            yield self
+            return
         with self.writer.appending(self._file(run)) as add:
             yield replace(self, add=add)
 
     def append(self, event: Event) -> None:
         line = json.dumps(event.to_dict(), ensure_ascii=False, separators=(",", ":"), default=str)
+        if self.shared is not None:
+            with self._rows() as database:  # of two hosts that count an event alike, the first wins
+                values = (event.run, event.seq, line.encode("utf-8", errors="backslashreplace").decode())
+                database.execute("INSERT INTO events VALUES (?, ?, ?) ON CONFLICT (run, seq) DO NOTHING", values)
+            return
         add = self.add or partial(self.writer.append, self._file(event.run))
         add((line + "\n").encode("utf-8", errors="backslashreplace"))
 
     def read(self, run: str) -> Sequence[Event]:
+        lines = self._lines(run)
+        if lines is None:
+            raise NotFound(f"no run is called {run!r}", hint="navigator why shows the newest run")
         try:
-            data = self._file(run).read_bytes()
-        except FileNotFoundError as error:
-            raise NotFound(f"no run is called {run!r}", hint="navigator why shows the newest run") from error
-        try:
-            return [event_from(json.loads(line)) for line in data.split(b"\n")[:-1]]
+            return [event_from(json.loads(line)) for line in lines]
         except (ValueError, KeyError, TypeError) as error:
             raise Damaged(f"the log of run {run!r} cannot be read: {error}", hint="remove the file") from error
 
+    def _lines(self, run: str) -> Sequence[str | bytes] | None:
+        """The lines of the run; None if there is none of that name."""
+        file = self._file(run)
+        if self.shared is not None:
+            with self._rows() as database:
+                rows = database.execute("SELECT line FROM events WHERE run = ? ORDER BY seq", (run,)).fetchall()
+            return [line for (line,) in rows] or None
+        try:
+            return file.read_bytes().split(b"\n")[:-1]
+        except FileNotFoundError:
+            return None
+
     def runs(self) -> Sequence[str]:
+        if self.shared is not None:
+            with self._rows() as database:
+                rows = database.execute("SELECT DISTINCT run FROM events ORDER BY run DESC").fetchall()
+            return [run for (run,) in rows]
         try:
             return sorted((path.stem for path in self.folder.iterdir() if path.suffix == ".jsonl"), reverse=True)
         except FileNotFoundError:
             return []
+
+    def _rows(self) -> AbstractContextManager[Any]:
+        if self.shared is None:
+            raise TypeError("the events are in files")
+        return self.shared.open("events", VERSIONS, beside=True)
 
     def _file(self, run: str) -> Path:
         if not _RUN.fullmatch(run):

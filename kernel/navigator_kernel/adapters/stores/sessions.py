@@ -1,10 +1,9 @@
-"""Sessions and their messages in one SQLite file, the queue of their turns, and the ends of conversations."""
+"""Sessions and their messages, the queue of their turns, and the ends of conversations."""
 
 from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
@@ -15,7 +14,7 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import asdict, replace
 
 from navigator_kernel.adapters.files.database import own_lock
-from navigator_kernel.adapters.stores.sqlite import Versions, connect, transaction
+from navigator_kernel.adapters.stores.sqlite import Versions, connect, tables
 from navigator_kernel.digests import blake2b
 from navigator_kernel.errors import Busy, Damaged, KernelError, NotFound
 from navigator_kernel.values.packet import packet_from, shaped
@@ -23,7 +22,7 @@ from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.request import INTERRUPTED, Said, Session
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Clock, Writer
+    from navigator_kernel.ports import Clock, SharedStores, Writer
 
 
 VERSIONS: Versions = (
@@ -35,18 +34,20 @@ VERSIONS: Versions = (
     ),
 )
 TITLE = 120  # characters
+ALL = 2**40  # entries: more than there are
 _SLOTS: Mapping[str, Any] = {"question": None, "retry": []}  # fields with text of messages, and their empty values
 
 
 class SqliteSessions(Struct, frozen=True):
-    """One SQLite file in WAL mode, in the person's state of the project: a turn is saved as a whole or not at all, even
-    if the process is killed. Orders that wait for approval are kept unchanged until the answer; other content of
-    messages is kept without secrets, or not at all."""
+    """One SQLite file in WAL mode, in the person's state of the project, or a database that hosts share: a turn is
+    saved as a whole or not at all, even if the process is killed. Orders that wait for approval are kept unchanged
+    until the answer; other content of messages is kept without secrets, or not at all."""
 
     file: Path
     writer: Writer
     clock: Clock
     redact: Redact = same
+    shared: SharedStores | None = None
 
     def load(self, name: str) -> Session:
         """The session of that name; NotFound if there is none. The history stays on disk."""
@@ -67,7 +68,7 @@ class SqliteSessions(Struct, frozen=True):
         Busy if another process has taken a turn of the same session in the meantime.
         """
         state, now = json.dumps(self._kept(session), ensure_ascii=False), self.clock.now()
-        with self._open() as database, transaction(database):
+        with self._open() as database:
             row = database.execute("SELECT turn FROM sessions WHERE id = ?", (session.id,)).fetchone()
             if row is not None and row[0] >= session.turn:
                 raise Busy(f"session {session.id!r} was continued by another process", hint="send the message again")
@@ -96,7 +97,7 @@ class SqliteSessions(Struct, frozen=True):
 
     def revoke(self, name: str, subjects: Collection[str]) -> None:
         """Ends these consents of the session; its turn and its question stay. NotFound if there is no such session."""
-        with self._open() as database, transaction(database):
+        with self._open() as database:
             row = database.execute("SELECT state FROM sessions WHERE id = ?", (name,)).fetchone()
             if row is None:
                 raise NotFound(f"no session is called {name!r}", hint="navigator session list shows them")
@@ -111,7 +112,7 @@ class SqliteSessions(Struct, frozen=True):
         """The messages, oldest first; only the `last` entries if a number is given."""
         query = "SELECT role, text, run, ts FROM history WHERE session = ? ORDER BY seq DESC LIMIT ?"
         with self._open(reads=True) as database:
-            rows = database.execute(query, (name, -1 if last is None else last)).fetchall()
+            rows = database.execute(query, (name, ALL if last is None else last)).fetchall()
         return [Said(role=role, text=text, run=run, ts=ts) for role, text, run, ts in reversed(rows)]
 
     def listed(self) -> list[dict[str, Any]]:
@@ -139,7 +140,7 @@ class SqliteSessions(Struct, frozen=True):
     def delete(self, *names: str) -> None:
         """Deletes the sessions with their histories, all in one transaction; NotFound if there is none of them."""
         rows = [(name,) for name in names]
-        with self._open() as database, transaction(database):
+        with self._open() as database:
             gone = database.executemany("DELETE FROM sessions WHERE id = ?", rows).rowcount
             database.executemany("DELETE FROM history WHERE session = ?", rows)
         if not gone:
@@ -148,19 +149,20 @@ class SqliteSessions(Struct, frozen=True):
     @property
     def queue(self) -> TurnQueue:
         """The turns that run and wait."""
-        return TurnQueue(self.file.parent / "turns", self.writer)
+        return TurnQueue(self.file.parent / "turns", self.writer, self.shared)
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keeps the file open, if it can be opened: while a connection is open, no other empties SQLite's log when it
         closes, which takes 1 ms of CPU and waits for the disk."""
         with ExitStack() as stack:
-            with suppress(KernelError):  # a turn reports it
-                stack.enter_context(self._open(reads=True))
+            if self.shared is None:
+                with suppress(KernelError):  # a turn reports it
+                    stack.enter_context(connect(self.file, self.writer, VERSIONS, reads=True))
             yield
 
-    def _open(self, *, reads: bool = False) -> AbstractContextManager[sqlite3.Connection]:
-        return connect(self.file, self.writer, VERSIONS, reads=reads)
+    def _open(self, *, reads: bool = False) -> AbstractContextManager[Any]:
+        return tables(self.shared, self.file, self.writer, VERSIONS, reads=reads)
 
 
 def _about(state: str) -> str:
@@ -220,40 +222,45 @@ def session_from(raw: Mapping[str, Any]) -> Session:
 PATIENCE = 120.0  # seconds that a turn waits for those before it
 MOST = 32  # turns of one session that wait
 _PAUSE = 0.05  # seconds between two looks at the turns before
+_PAUSE_SHARED = 0.2  # if other hosts have them
 _QUIET = 1.0  # seconds of waiting before the person is told
 
 
 class TurnQueue(Struct, frozen=True):
     """A file below `folder` for each turn that runs or waits, which its process keeps locked: a killed process does not
-    hold up the others. The file's name ends with the turn's place in the order, and it contains the process id."""
+    hold up the others. The file's name ends with the turn's place in the order, and it contains the process id. Where
+    hosts share the sessions, their database has the places."""
 
     folder: Path
     writer: Writer
+    shared: SharedStores | None = None
 
     @asynccontextmanager
     async def turn(self, session: str, tell: Callable[[str], None]) -> AsyncIterator[bool]:
-        """Waits until the turns of `session` before this one have ended; yields whether there were any. `tell` is
+        """Waits until the turns of `session` before this one have ended; yields whether it had to. `tell` is
         called with a line for the person if that takes longer. Busy after `PATIENCE` seconds, or if `MOST` turns wait.
         """
         import asyncio
 
-        name = blake2b(session.encode(), digest_size=12).hexdigest()
         with ExitStack() as stack:
-            file, is_first = self._enter(name, session, stack)
-            began, is_announced = monotonic(), False
-            while not is_first and (before := self._before(file)) is not None:
-                waited = monotonic() - began
+            if self.shared is None:
+                before = self._enter(session, stack)
+            else:
+                before = stack.enter_context(self.shared.place(session, MOST))
+            began, is_announced, is_first = monotonic(), False, True
+            while (holder := before()) is not None:
+                waited, is_first = monotonic() - began, False
                 if waited >= PATIENCE:
-                    raise _busy(session, before, f"for {PATIENCE:g} seconds")
+                    raise _busy(session, holder, f"for {PATIENCE:g} seconds")
                 if waited >= _QUIET and not is_announced:
-                    tell(f"waiting for {before}, which is taking a turn in session {session!r}")
+                    tell(f"waiting for {holder}, which is taking a turn in session {session!r}")
                     is_announced = True
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(_PAUSE if self.shared is None else _PAUSE_SHARED)
             yield not is_first
 
-    def _enter(self, name: str, session: str, stack: ExitStack) -> tuple[Path, bool]:
-        """Makes the locked file of this turn, behind those that are there; also returns whether there are none."""
-        guard = self.folder / "lock"
+    def _enter(self, session: str, stack: ExitStack) -> Callable[[], str | None]:
+        """Makes the locked file of this turn, behind those that are there; returns what `SharedStores.place` yields."""
+        name, guard = blake2b(session.encode(), digest_size=12).hexdigest(), self.folder / "lock"
         self.writer.append(guard, b"")
         with own_lock(guard, timeout=PATIENCE):
             others = self._live(name, self._remove)
@@ -264,7 +271,7 @@ class TurnQueue(Struct, frozen=True):
             self.writer.append(file, str(os.getpid()).encode())
             stack.enter_context(own_lock(file, timeout=_QUIET))  # a turn that waits may be looking at it
             stack.callback(self._remove, file)
-        return file, not others
+        return (lambda: self._before(file)) if others else (lambda: None)
 
     def _before(self, file: Path) -> str | None:
         """Who takes the turn before that of `file`; None if it is the first."""
@@ -321,12 +328,14 @@ class KnownEnd(NamedTuple):
 
 
 class Conversations(Struct, frozen=True, kw_only=True):
-    """One SQLite file in the person's state. It contains digests of at most `most` conversations, and no text."""
+    """One SQLite file in the person's state, or a database that hosts share. It contains digests of at most `most`
+    conversations, and no text."""
 
     file: Path
     writer: Writer
     clock: Clock
     most: int = KEPT
+    shared: SharedStores | None = None
 
     def find(self, digest: str) -> list[KnownEnd]:
         """The sessions whose conversation has this digest, newest first."""
@@ -337,11 +346,15 @@ class Conversations(Struct, frozen=True, kw_only=True):
     def keep(self, digest: str, session: str, turn: int) -> None:
         """Records that the conversation of `session` now has this digest."""
         row = (digest, session, turn, self.clock.now())
-        with self._open() as database, transaction(database):
-            database.execute("INSERT OR REPLACE INTO ends (digest, session, turn, at) VALUES (?, ?, ?, ?)", row)
+        with self._open() as database:
+            database.execute(
+                "INSERT INTO ends (digest, session, turn, at) VALUES (?, ?, ?, ?) ON CONFLICT (digest, session)"
+                " DO UPDATE SET turn = excluded.turn, at = excluded.at",
+                row,
+            )
             database.execute(
                 "DELETE FROM ends WHERE at <= (SELECT at FROM ends ORDER BY at DESC LIMIT 1 OFFSET ?)", (self.most,)
             )
 
-    def _open(self, *, reads: bool = False) -> AbstractContextManager[sqlite3.Connection]:
-        return connect(self.file, self.writer, CONVERSATION_VERSIONS, reads=reads)
+    def _open(self, *, reads: bool = False) -> AbstractContextManager[Any]:
+        return tables(self.shared, self.file, self.writer, CONVERSATION_VERSIONS, reads=reads)

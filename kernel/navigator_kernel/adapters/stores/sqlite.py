@@ -6,14 +6,14 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.errors import KernelError
 from navigator_kernel.storage_errors import database_failed, empty, newer, storage_failed
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Writer
+    from navigator_kernel.ports import SharedStores, Writer
 
 WAIT = 30.0  # seconds that a writer waits for another
 Versions = Sequence[Sequence[str]]  # the statements that make each version from the one before, oldest first
@@ -49,6 +49,32 @@ def connect(
         if database is not None:
             with suppress(sqlite3.Error):  # the first error is the one to report
                 database.close()
+
+
+@contextmanager
+def tables(
+    shared: SharedStores | None,
+    file: Path,
+    writer: Writer,
+    versions: Versions,
+    *,
+    durable: bool = False,
+    reads: bool = False,
+    claimed: str = "",
+) -> Iterator[Any]:
+    """A connection to the tables of `file`, or of the same subject in a database that several hosts share. Without
+    `reads` the block is one transaction, of the owner of the claim `claimed` if it is not empty; one machine has locks
+    of files in place of claims."""
+    if shared is not None:
+        with shared.open(file.stem, versions, beside=reads, claimed=claimed) as database:
+            yield database
+        return
+    with connect(file, writer, versions, durable=durable, reads=reads) as database:
+        if reads:
+            yield database
+        else:
+            with transaction(database):
+                yield database
 
 
 @contextmanager

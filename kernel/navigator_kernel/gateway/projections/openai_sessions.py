@@ -141,7 +141,7 @@ def _said(role: str, text: str) -> Said:
 def _store(gateway: Gateway) -> Conversations:
     project = gateway.project
     file = project.state.folder / "conversations.sqlite"
-    return Conversations(file=file, writer=project.state_writer, clock=gateway.clock)
+    return Conversations(file=file, writer=project.state_writer, clock=gateway.clock, shared=project.shared)
 
 
 TEXTS = frozenset({"text", "input_text", "output_text", "refusal", "summary_text"})

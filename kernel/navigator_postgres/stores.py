@@ -1,0 +1,328 @@
+"""A project's stores in Postgres: one schema a project, with the tables that one machine has in SQLite files.
+
+The kernel's own statements make and use the tables, so that there is one form of each. What hosts need beside them is
+here: claims with a fence, places in a queue, and migrations that run on one host at a time. All time is the database's.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.errors import Busy, KernelError, NotLoadable, StorageFailed, UsageProblem
+
+if TYPE_CHECKING:
+    import psycopg
+
+LEASE = 15.0  # seconds after which a claim that is not renewed has ended; it is renewed in a third of them
+PATIENCE = 20.0  # seconds to wait for a database that was reached before: it may be starting again
+FIRST = 2.0  # seconds if it was not: the URL may be wrong
+CONNECT = 5  # seconds for one try
+IDLE = 4  # connections that stay open
+HINT = "see that the database runs and NAVIGATOR_DATABASE_URL is right; what was saved before is kept"
+_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
+_LONGEST = 48  # characters of an id: Postgres cuts a name after 63 bytes
+_CLAIMS = (
+    (
+        "CREATE TABLE claims (name TEXT PRIMARY KEY, owner TEXT NOT NULL, fence BIGINT NOT NULL,"
+        " ends TIMESTAMPTZ NOT NULL)",
+        "CREATE TABLE places (name TEXT NOT NULL, place BIGINT NOT NULL, owner TEXT NOT NULL,"
+        " ends TIMESTAMPTZ NOT NULL, PRIMARY KEY (name, place))",
+    ),
+)
+_RENEW_CLAIM = "UPDATE claims SET ends = clock_timestamp() + make_interval(secs => ?) WHERE name = ? AND fence = ?"
+_RENEW_PLACE = "UPDATE places SET ends = clock_timestamp() + make_interval(secs => ?) WHERE name = ? AND place = ?"
+_PASSING = ("starting up", "shutting down", "recovery", "too many")  # refusals of a server that works again soon
+
+
+class Statements:
+    """A transaction of Postgres with the interface of a `sqlite3` connection that the stores use."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, values: Sequence[object] = ()) -> psycopg.Cursor[Any]:
+        return self._connection.execute(_translated(statement), _storable(values))
+
+    def executemany(self, statement: str, rows: Sequence[Sequence[object]]) -> psycopg.Cursor[Any]:
+        cursor = self._connection.cursor()
+        cursor.executemany(_translated(statement), list(map(_storable, rows)))
+        return cursor
+
+
+class PostgresStores:
+    """Implements `ports.SharedStores`. Several threads may use it. `lease` is in seconds."""
+
+    def __init__(self, url: str, project: str, lease: float | str = LEASE) -> None:
+        if not 0 < len(project) <= _LONGEST or not _CHARACTERS.issuperset(project):
+            hint = "NAVIGATOR_PROJECT_ID: small letters, digits, '_' and '-', at most 48"
+            raise UsageProblem(f"{project!r} is not an id of a project", hint=hint)
+        try:
+            self._lease = float(lease)
+        except ValueError:
+            self._lease = 0.0
+        if not 0.5 <= self._lease <= 3600:
+            raise UsageProblem(f"{lease!r} is not a lease", hint="NAVIGATOR_LEASE: seconds, from 0.5 to 3600")
+        self._url, self._schema = url, f"navigator_{project}"
+        self._owner = f"process {os.getpid()} on {socket.gethostname()}"
+        self._guard = threading.Lock()  # for the fields below
+        self._idle: list[psycopg.Connection[Any]] = []
+        self._process = os.getpid()  # a process that was forked off does not use them
+        weakref.finalize(self, _close, self._idle, self._process)
+        self._prepared: set[str] = set()
+        self._fences: dict[str, int] = {}  # of the claims of this process, by name
+        self._own_places: set[tuple[str, int]] = set()
+        self._renewer: threading.Thread | None = None
+
+    @contextmanager
+    def open(
+        self, subject: str, versions: Sequence[Sequence[str]], *, beside: bool = False, claimed: str = ""
+    ) -> Iterator[Statements]:
+        with self._named_errors():
+            self._prepare(subject, versions)
+        with self._rows("" if beside else subject) as database:
+            if claimed:
+                self._check(database, claimed)
+            yield database
+
+    @contextmanager
+    def claim(self, name: str) -> Iterator[None]:
+        statement = (
+            "INSERT INTO claims AS old (name, owner, fence, ends)"
+            " VALUES (?, ?, 1, clock_timestamp() + make_interval(secs => ?)) ON CONFLICT (name)"
+            " DO UPDATE SET owner = excluded.owner, fence = old.fence + 1, ends = excluded.ends"
+            " WHERE old.ends <= clock_timestamp() RETURNING fence"
+        )
+        with self._rows() as database:
+            row = database.execute(statement, (name, self._owner, self._lease)).fetchone()
+        if row is None:
+            raise Busy(f"{name!r} is under way elsewhere", hint="wait for its end, then try again")
+        with self._guard:
+            self._fences[name] = fence = row[0]
+        self._renew_from_now_on()
+        try:
+            yield
+        finally:
+            with self._guard:
+                if self._fences.get(name) == fence:
+                    del self._fences[name]
+            self._release("UPDATE claims SET ends = clock_timestamp() WHERE name = ? AND fence = ?", (name, fence))
+
+    @contextmanager
+    def place(self, name: str, most: int) -> Iterator[Callable[[], str | None]]:
+        with self._rows("places") as database:  # one at a time, so that places are given in order
+            database.execute("DELETE FROM places WHERE name = ? AND ends <= clock_timestamp()", (name,))
+            rows = database.execute("SELECT place, owner FROM places WHERE name = ? ORDER BY place", (name,)).fetchall()
+            if len(rows) > most:
+                message = f"{name!r} is busy: {rows[0][1]} has the first place and {most} turns wait"
+                raise Busy(message, hint="wait for its end, then try again")
+            place = rows[-1][0] + 1 if rows else 0
+            statement = (
+                "INSERT INTO places (name, place, owner, ends)"
+                " VALUES (?, ?, ?, clock_timestamp() + make_interval(secs => ?))"
+            )
+            database.execute(statement, (name, place, self._owner, self._lease))
+        with self._guard:
+            self._own_places.add((name, place))
+        self._renew_from_now_on()
+
+        def before() -> str | None:
+            query = (
+                "SELECT owner FROM places WHERE name = ? AND place < ? AND ends > clock_timestamp()"
+                " ORDER BY place LIMIT 1"
+            )
+            with self._rows() as database:
+                row = database.execute(query, (name, place)).fetchone()
+            return None if row is None else str(row[0])
+
+        try:
+            yield before
+        finally:
+            with self._guard:
+                self._own_places.discard((name, place))
+            statement = "DELETE FROM places WHERE name = ? AND (place = ? OR ends <= clock_timestamp())"
+            self._release(statement, (name, place))
+
+    def _check(self, database: Statements, name: str) -> None:
+        """Busy if the claim is not this process's, or is another's now. Its row stays locked to the end of the
+        transaction, so that a claim by another host comes before it or after it. A claim whose time ended counts until
+        another host has it: nobody wrote meanwhile."""
+        with self._guard:
+            fence = self._fences.get(name)
+        query = "SELECT 1 FROM claims WHERE name = ? AND fence = ? FOR UPDATE"
+        if fence is None or database.execute(query, (name, fence)).fetchone() is None:
+            message = f"{name!r} is not this process's any more: another host continues it"
+            raise Busy(message, hint="nothing was written; look at it again")
+
+    def _release(self, statement: str, values: Sequence[object]) -> None:
+        """Ends a claim or a place; without the database it ends by its time."""
+        with suppress(KernelError), self._rows() as database:
+            database.execute(statement, values)
+
+    # Renewing claims and places
+
+    def _renew_from_now_on(self) -> None:
+        with self._guard:
+            if self._renewer is None or not self._renewer.is_alive():  # after a fork it is not
+                self._renewer = threading.Thread(target=self._renew, name="navigator-leases", daemon=True)
+                self._renewer.start()
+
+    def _renew(self) -> None:
+        """Renews what this process has in a third of the lease, as long as it has anything. A claim that another host
+        has now is not renewed; the next write finds that out."""
+        while True:
+            time.sleep(self._lease / 3)
+            with self._guard:
+                claims, places = list(self._fences.items()), list(self._own_places)
+                if not claims and not places:
+                    self._renewer = None
+                    return
+            with suppress(KernelError), self._rows() as database:
+                for statement, names in ((_RENEW_CLAIM, claims), (_RENEW_PLACE, places)):
+                    rows = [(self._lease, *row) for row in sorted(names)]
+                    if rows:
+                        database.executemany(statement, rows)
+
+    # Transactions and migrations
+
+    @contextmanager
+    def _rows(self, alone: str = "") -> Iterator[Statements]:
+        """A transaction, with the kernel's errors, in which the tables of claims and places are there."""
+        with self._named_errors():
+            self._prepare("claims", _CLAIMS)
+            with self._transaction(alone) as database:
+                yield database
+
+    @contextmanager
+    def _transaction(self, alone: str) -> Iterator[Statements]:
+        """One transaction; if `alone` is not empty, after all others of that name."""
+        connection = self._begun(alone)
+        try:
+            yield Statements(connection)
+            connection.commit()
+        except BaseException:
+            with suppress(Exception):
+                connection.rollback()
+            if connection.info.transaction_status:  # neither idle nor usable again
+                connection.close()
+            raise
+        finally:
+            with self._guard:
+                if not connection.closed and len(self._idle) < IDLE:
+                    self._idle.append(connection)
+                    connection = None  # type: ignore[assignment]
+            if connection is not None:
+                connection.close()
+
+    def _begun(self, alone: str) -> psycopg.Connection[Any]:
+        """A connection within a transaction, which has sent nothing yet; waits for a database that is not there."""
+        import psycopg
+
+        end = time.monotonic() + (PATIENCE if self._prepared else FIRST)
+        while True:
+            connection = None
+            try:
+                with self._guard:
+                    if self._process != os.getpid():
+                        self._idle, self._process = [], os.getpid()
+                        weakref.finalize(self, _close, self._idle, self._process)
+                    connection = self._idle.pop() if self._idle else None
+                was_idle = connection is not None
+                if connection is None:
+                    connection = psycopg.connect(self._url, connect_timeout=CONNECT, prepare_threshold=None)
+                connection.execute("SELECT set_config('search_path', %s, true)", (f'"{self._schema}"',))
+                if alone:
+                    connection.execute("SELECT pg_advisory_xact_lock(%s)", (self._key(alone),))
+                return connection
+            except psycopg.OperationalError as error:
+                if connection is not None:
+                    connection.close()
+                if not was_idle and (time.monotonic() >= end or _is_refused(error)):
+                    raise
+                if not was_idle:
+                    time.sleep(0.2)
+
+    def _prepare(self, subject: str, versions: Sequence[Sequence[str]]) -> None:
+        """Runs the missing migrations of the subject in one transaction, on one host at a time."""
+        with self._guard:
+            if subject in self._prepared or not versions:
+                return
+        with self._transaction("migrations") as database:
+            query = "SELECT to_regclass(?) IS NOT NULL"
+            if not database.execute(query, (f'"{self._schema}".versions',)).fetchone()[0]:  # type: ignore[index]
+                if not database.execute("SELECT 1 FROM pg_namespace WHERE nspname = ?", (self._schema,)).fetchone():
+                    database.execute(f'CREATE SCHEMA "{self._schema}"')
+                database.execute("CREATE TABLE versions (subject TEXT PRIMARY KEY, version INTEGER NOT NULL)")
+            row = database.execute("SELECT version FROM versions WHERE subject = ?", (subject,)).fetchone()
+            version = 0 if row is None else row[0]
+            if version > len(versions):
+                message = f"the tables of {subject!r} were made by a newer navigator: version {version}"
+                raise KernelError(f"{message}, and this one knows {len(versions)}", hint="update navigator")
+            for statement in (statement for statements in versions[version:] for statement in statements):
+                database.execute(statement.replace(" WITHOUT ROWID", "").replace(" TEXT", ' TEXT COLLATE "C"'))
+            database.execute(
+                "INSERT INTO versions (subject, version) VALUES (?, ?) ON CONFLICT (subject)"
+                " DO UPDATE SET version = excluded.version",
+                (subject, len(versions)),
+            )
+        with self._guard:
+            self._prepared.add(subject)
+
+    def _key(self, name: str) -> int:
+        digest = blake2b(f"{self._schema}/{name}".encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big", signed=True)
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """Turns the driver's errors into the kernel's. Its texts are not shown, because they can contain the URL."""
+        try:
+            import psycopg
+        except ImportError as error:
+            hint = "pip install 'navigator-kernel[postgres]'"
+            raise NotLoadable(f"a package of the shared stores is missing: {error.name}", hint=hint) from error
+        try:
+            yield
+        except psycopg.Error as error:
+            raise _failed(error) from None
+
+
+def _close(connections: list[psycopg.Connection[Any]], process: int) -> None:
+    for connection in connections if process == os.getpid() else ():
+        connection.close()
+
+
+def _translated(statement: str) -> Any:
+    """The statement with Postgres's placeholders."""
+    return statement.replace("%", "%%").replace("?", "%s")
+
+
+def _storable(values: Sequence[object]) -> list[object]:
+    """The values without the character NUL, which Postgres does not store."""
+    return [value.replace("\0", "\N{REPLACEMENT CHARACTER}") if isinstance(value, str) else value for value in values]
+
+
+def _is_refused(error: Exception) -> bool:
+    """Whether the server itself refused a connection for a reason that does not pass, such as a wrong password."""
+    return "FATAL" in str(error) and not any(words in str(error) for words in _PASSING)
+
+
+def _failed(error: psycopg.Error) -> StorageFailed:
+    import psycopg
+
+    code = error.sqlstate or ""
+    if isinstance(error, psycopg.errors.DiskFull):
+        kind, why, hint = "full", "its disk is full", "free space on the database's disk, then try again"
+    elif isinstance(error, psycopg.errors.InsufficientPrivilege | psycopg.errors.ReadOnlySqlTransaction):
+        kind, why, hint = "read_only", "it does not allow the write", "give the role of the URL rights to its schema"
+    elif isinstance(error, psycopg.OperationalError):
+        kind, why, hint = "unreachable", "it cannot be reached", HINT
+    else:
+        kind, why, hint = "other", type(error).__name__, HINT
+    return StorageFailed(f"the project's database cannot be used: {why}", hint=hint, kind=kind, sqlstate=code)
