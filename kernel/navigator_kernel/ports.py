@@ -129,6 +129,18 @@ class ProjectPorts(Struct, frozen=True, kw_only=True):
     encoder: Callable[[], Encoder | None]
 
 
+class DispatchPorts(Struct, frozen=True, kw_only=True):
+    """The parts of a project that a dispatcher, or a worker on another machine, may use. `local` makes an in-process
+    dispatcher that knows no task yet, `digest` returns the digest of the skill that a packet is for, empty if it is for
+    none (KernelError if the skill cannot be used), and `failed` the report of an error, with the seconds it took."""
+
+    root: Path
+    clock: Clock
+    local: Callable[[], Dispatcher]
+    digest: Callable[[Packet], str]
+    failed: Callable[[Packet, BaseException, float], Report]
+
+
 class ServedRun(Struct, frozen=True, kw_only=True):
     """A run and its events to its end, in batches; an empty batch comes from time to time, for a sign of life."""
 
@@ -163,8 +175,9 @@ class ServedTurns(Protocol):
 class Dispatcher(Protocol):
     """Sends packets to agents, here or on another machine, at least once; packets have an idempotency key."""
 
-    async def submit(self, packet: Packet) -> str:
-        """Starts or queues a task and returns its id."""
+    async def submit(self, packet: Packet) -> str | None:
+        """Starts or queues a task and returns its id. None, which only a plugin's dispatcher returns, leaves the packet
+        to the kernel's own."""
 
     def events(self, task: str) -> AsyncIterator[Event]: ...
 
