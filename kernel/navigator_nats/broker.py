@@ -37,6 +37,7 @@ MAX_DELIVERIES = f"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.{TASKS}"
 TERMINATED = f"$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.{TASKS}"
 DIGEST = "Nav-Digest"  # header: the digest of the skill that the packet is for
 DELIVERIES = 3
+WITHDRAWN = "Unacknowledged message was deleted"  # the broker's reason where an owner withdrew a task
 DAY = 24 * 60 * 60.0
 NO_STREAM = 10059  # codes of the broker
 CONSUMER_EXISTS = 10148
@@ -114,7 +115,12 @@ def consumer_of(pool: str) -> str:
 async def connect(settings: Settings, name: str, *, patient: bool = False, **more: Any) -> Client:
     """A connection that comes back by itself after a cut. FetchFailed if there is no broker within 4 s, or UsageProblem
     if it refuses this host; one that is `patient` waits for the broker."""
-    seed, prefix = "", "_INBOX"
+    seed, prefix, problems = "", "_INBOX", list[str]()
+
+    async def heard(error: Exception) -> None:
+        """Failures are seen where they matter, at a request that has no answer; but for a refusal of this host."""
+        problems[:] = [str(error)]
+
     if settings.seed:
         seed = _seed(settings.seed)
         prefix = inbox_of(seed)
@@ -128,11 +134,11 @@ async def connect(settings: Settings, name: str, *, patient: bool = False, **mor
             reconnect_time_wait=0.2,
             connect_timeout=2,
             ping_interval=3,
-            error_cb=_quiet,
+            error_cb=heard,
             **more,
         )
     except (OSError, NatsError, TimeoutError) as error:
-        if "Authorization" in str(error):
+        if "authorization" in " ".join([*problems, str(error)]).lower():
             raise UsageProblem(
                 f"the broker at {settings.url!r} refuses this host", hint="NAVIGATOR_NATS_SEED names its nkey"
             ) from error
@@ -144,10 +150,6 @@ def _seed(path: str) -> str:
         return Path(path).expanduser().read_text(encoding="utf-8").strip()
     except OSError as error:
         raise UsageProblem(f"the nkey {path!r} cannot be read: {error.strerror}") from error
-
-
-async def _quiet(_error: Exception) -> None:
-    """Failures are seen where they matter: at a request that has no answer."""
 
 
 def unreachable(settings: Settings, error: BaseException) -> FetchFailed:

@@ -37,6 +37,7 @@ POLL = 1.0  # seconds between looks for a report whose bell was lost
 SUBMIT = 7.0  # seconds for a task to be stored, less than the kernel gives a plugin's call
 KEPT = 1_000  # tasks in memory, ended ones included
 DONE = b"done"
+GIVEN_UP = "Nav-Given-Up"  # header of a report: the packet stays, for `navigator cluster doctor`
 
 
 class _Task(Struct):
@@ -250,7 +251,9 @@ class NatsDispatcher:
                     if found is None and not task.cancelled:  # its stream was lost
                         await self._publish(jetstream, task)
                 if found is not None:
-                    if not rung:  # the worker may be gone before its acknowledgement
+                    if not rung and GIVEN_UP not in (
+                        found.headers or {}
+                    ):  # its worker may be gone before it acknowledged
                         await jetstream.purge_stream(TASKS, subject=task.subject)
                     return _read(found.data, task.packet, self.ports)
             except GONE:
@@ -283,7 +286,7 @@ class NatsDispatcher:
                 with suppress(NotFoundError):
                     raw = await jetstream.get_msg(TASKS, seq=advisory["stream_seq"])
                     packet = packet_from_yaml((raw.data or b"").decode())
-            if packet is None:
+            if packet is None or advisory.get("reason") == broker.WITHDRAWN:
                 return
             if "deliveries" in advisory and "reason" not in advisory:
                 times = advisory["deliveries"]
@@ -291,15 +294,15 @@ class NatsDispatcher:
             else:
                 error = KernelError(f"a worker refused the task: {advisory.get('reason') or 'without a reason'}")
             error.hint = "navigator cluster doctor shows what was given up"
-            await report_first(self._connection, packet, self.ports.failed(packet, error, 0))
+            await report_first(self._connection, packet, self.ports.failed(packet, error, 0), {GIVEN_UP: "yes"})
 
 
-async def report_first(client: Client, packet: Packet, report: Report) -> bool:
+async def report_first(client: Client, packet: Packet, report: Report, headers: dict[str, str] | None = None) -> bool:
     """Stores the report, and rings the bell of the owner. False if the task has a report already."""
     key, is_first = broker.key_of(packet), True
     try:
         body = msgspec.json.encode(report_to_dict(report))
-        await client.jetstream(timeout=3).publish(f"{REPORT}.{key}", body)
+        await client.jetstream(timeout=3).publish(f"{REPORT}.{key}", body, headers=headers)
     except APIError as error:
         if "per subject" not in str(error.description):
             raise

@@ -110,6 +110,8 @@ class Cluster:
             except NotFoundError:
                 continue
             advisory = json.loads(raw.data or b"{}")
+            if advisory.get("reason") == broker.WITHDRAWN:
+                continue
             sequence, key = advisory["stream_seq"], f"seq-{advisory['stream_seq']}"
             pool, is_kept = str(advisory["consumer"]).replace("_", ".", 1), True
             try:

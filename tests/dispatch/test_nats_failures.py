@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from nats.js.errors import NotFoundError
 from dispatch.nats_broker import Broker
 from dispatch.nats_parts import owner, settings
 from dispatch.orders import order
-from navigator_kernel.errors import Busy, FetchFailed
+from navigator_kernel.errors import Busy, FetchFailed, NotFound
 from navigator_kernel.values.packet import Packet, Report
 from navigator_nats import broker as names
 from navigator_nats.dispatcher import NatsDispatcher
@@ -126,32 +127,51 @@ def test_a_task_whose_worker_is_killed_goes_to_another_one(broker: Broker, start
     assert seconds < 20  # an acknowledgement limit of 3 s, the start of a worker, and the work
 
 
-def test_a_packet_that_kills_each_worker_is_an_error_and_is_sent_again_or_dropped(
-    broker: Broker, start: Any, tmp_path: Path
-) -> None:
+def test_a_packet_that_kills_each_worker_is_an_error(broker: Broker, start: Any) -> None:
     workers = [start(name) for name in "abc"]
 
-    async def poison(held: NatsDispatcher) -> tuple[Report, list[Any], list[Any], list[Any]]:
-        packet = task("r", "die")
-        report = await sent(held, packet)
+    async def poison(held: NatsDispatcher) -> Report:
+        name = str(await held.submit(task("r", "die")))
         for process in workers:
-            assert process.wait() == 9
-        async with Cluster.opened(settings(broker.url)) as cluster:
-            before = (await cluster.status())["dead"]
-            await cluster.retry(names.key_of(packet))
-            waiting = (await cluster.status())["pools"]
-            for name in "def":
-                start(name)
-            await noted(tmp_path / "r", "d begun", "e begun", "f begun")
-            again = await until(lambda: dead_of(cluster))
-            await cluster.drop(again[0]["key"])
-            return report, before, waiting, (await cluster.status())["dead"]
+            assert await asyncio.to_thread(process.wait) == 9
+        start("d")  # the broker counts deliveries when a worker asks for a task
+        return await held.result(name)
 
-    report, before, waiting, after = owning(broker, poison)
-    assert (report.state, report.data["type"]) == ("error", "KernelError")
-    assert "3 workers" in report.data["msg"]
-    assert [(dead["pool"], dead["can_retry"]) for dead in before] == [("skills", True)]
-    assert (waiting[0]["waiting"], after) == (1, [])
+    report = owning(broker, poison)
+    assert (report.state, report.data["msg"]) == ("error", "3 workers began the task and none of them ended it")
+
+
+def test_tasks_that_were_given_up_are_listed_sent_again_and_dropped(broker: Broker) -> None:
+    async def given_up(held: NatsDispatcher) -> None:
+        packets = [task(run, "die") for run in ("r1", "r2")]
+        sending = [asyncio.ensure_future(sent(held, packet)) for packet in packets]
+        client = await nats.connect(broker.url)
+        queue = await until(lambda: client.jetstream().pull_subscribe_bind("skills", stream=names.TASKS))
+        taking = asyncio.ensure_future(takes_and_leaves(queue))
+        assert [report.state for report in await asyncio.gather(*sending)] == ["error", "error"]
+        taking.cancel()
+        await client.close()
+        keys = sorted(map(names.key_of, packets))
+        async with Cluster.opened(settings(broker.url)) as cluster:
+            dead = (await cluster.status())["dead"]
+            assert sorted((each["key"], each["pool"], each["can_retry"]) for each in dead) == [
+                (key, "skills", True) for key in keys
+            ]
+            await cluster.drop(keys[0])
+            await cluster.retry(keys[1])
+            status = await cluster.status()
+            assert (status["dead"], status["pools"][0]["waiting"]) == ([], 1)
+            with pytest.raises(NotFound):
+                await cluster.retry(keys[0])
+
+    owning(broker, given_up, ack_wait=1.0)
+
+
+async def takes_and_leaves(queue: Any) -> None:
+    """Takes tasks and acknowledges none."""
+    while True:
+        with suppress(nats.errors.Error):
+            await queue.fetch(1, timeout=0.5)
 
 
 def test_the_broker_refuses_a_task_that_another_host_has_submitted(broker: Broker, start: Any, tmp_path: Path) -> None:
