@@ -82,7 +82,8 @@ def cluster() -> click.Command:
             document(body)
             return
         say_lines(
-            f"worker {each['name']}: {' '.join(each['pools'])}, {each['running']} under way" for each in body["workers"]
+            f"worker {each['name']}: {' '.join(each['pools'])}, {each['running']} under way, {each['done']} done"
+            for each in body["workers"]
         )
         say_lines(
             f"pool {each['pool']}: {each['waiting']} waiting, {each['under_way']} under way" for each in body["pools"]
