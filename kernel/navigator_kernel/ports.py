@@ -175,9 +175,8 @@ class ServedTurns(Protocol):
 class Dispatcher(Protocol):
     """Sends packets to agents, here or on another machine, at least once; packets have an idempotency key."""
 
-    async def submit(self, packet: Packet) -> str | None:
-        """Starts or queues a task and returns its id. None, which only a plugin's dispatcher returns, leaves the packet
-        to the kernel's own."""
+    async def submit(self, packet: Packet) -> str:
+        """Starts or queues a task and returns its id."""
 
     def events(self, task: str) -> AsyncIterator[Event]: ...
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
-import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,6 +32,10 @@ def worker_for(root: Path) -> click.Command:
         The first Ctrl-C or SIGTERM ends it after its tasks, the second one at once. It never opens the owner's
         database, and runs a skill only if its bytes are those that the owner named.
         """
+        import asyncio
+        import signal
+        import socket
+
         _needed()
         from navigator_nats.broker import check_pool, settings_of
         from navigator_nats.worker import Worker
@@ -75,9 +76,7 @@ def cluster() -> click.Command:
     @json_option
     def status(*, url: str, as_json: bool) -> None:
         """Show workers, queues and tasks that were given up."""
-        from navigator_nats.inspection import Cluster
-
-        body = _asked(url, Cluster.status)
+        body = _asked(url, lambda held: held.status())
         if as_json:
             document(body)
             return
@@ -97,13 +96,11 @@ def cluster() -> click.Command:
     @json_option
     def doctor(*, retry: str, drop: str, url: str, as_json: bool) -> None:
         """List what is wrong: missing streams, pools without a worker, tasks that were given up."""
-        from navigator_nats.inspection import Cluster
-
         if retry and drop:
             raise UsageProblem("--retry and --drop do not go together")
         if retry or drop:
             _asked(url, lambda held: held.retry(retry) if retry else held.drop(drop))
-        body = _asked(url, Cluster.status)
+        body = _asked(url, lambda held: held.status())
         problems = [f"the stream {name} is missing" for name in body["missing"]]
         served = {pool for each in body["workers"] for pool in each["pools"]}
         waits = [each["pool"] for each in body["pools"] if each["pool"] not in served and each["waiting"]]
@@ -153,6 +150,8 @@ def _needed() -> None:
 
 
 def _asked(url: str, ask: Any) -> Any:
+    import asyncio
+
     _needed()
     from navigator_nats.broker import settings_of
     from navigator_nats.inspection import Cluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from navigator_kernel.hookspecs import hookimpl
 
@@ -22,7 +22,7 @@ def kernel_register_dispatchers(ports: DispatchPorts) -> Dispatcher | None:
     from navigator_nats.broker import settings_of
     from navigator_nats.dispatcher import NatsDispatcher
 
-    return NatsDispatcher(ports, settings_of(os.environ))
+    return cast("Dispatcher", NatsDispatcher(ports, settings_of(os.environ)))  # its `submit` may return None
 
 
 @hookimpl

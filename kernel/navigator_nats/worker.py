@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from nats.errors import Error as NatsError
 from nats.errors import MaxPayloadError
 
-from navigator_kernel.errors import IntegrityMismatch, KernelError, NotFound
+from navigator_kernel.errors import IntegrityMismatch, KernelError
 from navigator_kernel.values.packet import Packet, packet_from_yaml
 from navigator_nats import broker
 from navigator_nats.broker import CANCEL, DELIVERIES, DIGEST, EVENTS, HOSTS, TASKS
@@ -139,8 +139,6 @@ class Worker(Struct, kw_only=True):
         client, began = self._connection, time.monotonic()
         await client.publish(f"{EVENTS}.{key}", b"")
         name = await local.submit(packet)
-        if name is None:
-            raise NotFound("an in-process dispatcher takes every packet")
         self._running[key] = running = _Running(dispatcher=local, task=name)
         renewing = asyncio.ensure_future(self._renew(message, key, running, began, await self._limit(pool)))
         telling = asyncio.ensure_future(self._pass_on(key, local, name))

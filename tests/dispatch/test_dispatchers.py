@@ -61,7 +61,7 @@ def dispatching(request: pytest.FixtureRequest) -> Any:
         yield ports_of({"skills": agent}).local()
 
     @asynccontextmanager
-    async def over_nats(agent: Speaker) -> AsyncIterator[Dispatcher]:
+    async def over_nats(agent: Speaker) -> AsyncIterator[Any]:
         held = settings(request.getfixturevalue("broker").url)
         sender, working = owner(held), worker(held, {"skills": agent})
         serving = asyncio.ensure_future(working.run())

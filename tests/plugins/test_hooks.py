@@ -262,6 +262,26 @@ def test_kernel_register_dispatchers_replaces_the_dispatcher(root: Path, install
     assert (report.state, report.summary) == ("success", "sent elsewhere")
 
 
+@pytest.mark.parametrize(
+    ("submitting", "state", "exit_code"),
+    [
+        ("return None", "success", 0),  # it leaves the packet to the kernel's own
+        ("raise ValueError('odd')", "success", 0),
+        ("from navigator_kernel.errors import Busy; raise Busy('too many wait')", "error", 5),
+    ],
+)
+def test_what_a_dispatcher_does_not_take_is_done_here_and_an_error_of_the_kernel_is_the_report(
+    root: Path, install: Any, submitting: str, state: str, exit_code: int
+) -> None:
+    body = DISPATCHER.replace(
+        "return packet.context.idempotency_key if packet.agent in self.agents else None", submitting
+    )
+    install(body.replace("(agents):", "(agents, ports):").replace("Mine(agents)", "Mine({ports.root: agents})"))
+    report = turn(kernel_at(root), "/word-count a b").report
+    assert (report.state, report.exit_code) == (state, exit_code)
+    assert report.summary != "sent elsewhere"
+
+
 def test_kernel_register_commands_adds_a_command(root: Path, install: Any, capsys: pytest.CaptureFixture[str]) -> None:
     install(COMMAND)
     assert run(["--root", str(root), "hello"]) == 0

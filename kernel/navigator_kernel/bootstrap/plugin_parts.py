@@ -232,13 +232,14 @@ class PluginDispatcher(Struct, frozen=True, kw_only=True):
     _packets: dict[str, Packet] = field(default_factory=dict)
     _refused: dict[str, Report] = field(default_factory=dict)
 
-    async def submit(self, packet: Packet) -> str | None:
+    async def submit(self, packet: Packet) -> str:
         async def submitted() -> str | None:
-            task = await self.held.submit(packet)
+            task: object = await self.held.submit(packet)
             if not isinstance(task, str | None):
                 raise TypeError(f"submit returned {type(task).__name__}, not the id of a task")
             return task
 
+        task: str | None = None
         try:
             task = await self._run(submitted, limit())
         except Hung:
@@ -246,8 +247,8 @@ class PluginDispatcher(Struct, frozen=True, kw_only=True):
         except KernelError as error:
             task = packet.context.idempotency_key
             self._refused[task] = self.ports.failed(packet, error, 0)
-        except Exception:  # noqa: BLE001 - it is recorded
-            task = None
+        except Exception:  # noqa: BLE001, S110 - it is recorded
+            pass
         if task is None:
             return await self.own.submit(packet)
         self._packets[task] = packet
