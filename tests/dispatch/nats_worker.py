@@ -1,7 +1,7 @@
 """A worker in a process of its own, with an agent for tests: `python -m dispatch.nats_worker URL NAME FOLDER [digest]`.
 
 The packet's `request` says what it does: `sleep N` notes its begin in FOLDER, sleeps in a child process as a sandboxed
-program would, and notes its end; `die` ends the worker at once.
+program would, and notes its end; `die` ends the worker at once; `nothing` is done at once.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ class Doer:
     async def handle(self, prompt: str) -> object:
         packet = packet_from_yaml(prompt)
         word, _, seconds = str(packet.params.value("request")).partition(" ")
+        if word == "nothing":
+            return {"state": "success", "summary": "done"}
         if word == "die":
             self._note(packet.context.run, "begun")
             os._exit(9)
