@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from navigator_kernel.cli.app import json_option
 from navigator_kernel.cli.output import document, lines, note, say_lines
+from navigator_kernel.config.settings import load_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +24,5 @@ __all__ = ["dispatch_ports", "document", "json_option", "lines", "note", "say_li
 def dispatch_ports(root: Path) -> DispatchPorts:
     """The parts of the project at `root` that a worker uses."""
     from navigator_kernel.bootstrap.project import Project
-    from navigator_kernel.config.settings import load_settings
 
     return Project(root, load_settings(root)).dispatch_ports

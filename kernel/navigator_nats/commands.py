@@ -32,36 +32,40 @@ def worker_for(root: Path) -> click.Command:
         The first Ctrl-C or SIGTERM ends it after its tasks, the second one at once. It never opens the owner's
         database, and runs a skill only if its bytes are those that the owner named.
         """
-        import asyncio
-        import signal
-        import socket
-
         _needed()
-        from navigator_nats.broker import check_pool, settings_of
-        from navigator_nats.worker import Worker
-
-        os.environ.pop("NAVIGATOR_DATABASE_URL", None)
-        settings = settings_of(os.environ, url)
-        working = Worker(
-            ports=dispatch_ports(root),
-            settings=settings,
-            name=name or f"{socket.gethostname()}-{os.getpid()}",
-            pools=tuple(map(check_pool, pools or ("skills",))),
-            slots=slots,
-            tell=note,
-        )
-
-        async def run() -> None:
-            loop, stopping = asyncio.get_running_loop(), set[asyncio.Task[None]]()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, lambda: stopping.add(asyncio.ensure_future(working.stop())))
-            await working.run()
-
-        asyncio.run(run())
-        if as_json:
-            document({"name": working.name, "done": working.done})
+        _work(root, pools, slots, name, url, as_json=as_json)
 
     return worker
+
+
+def _work(root: Path, pools: Sequence[str], slots: int, name: str, url: str, *, as_json: bool) -> None:
+    import asyncio
+    import signal
+    import socket
+
+    from navigator_nats.broker import check_pool, settings_of
+    from navigator_nats.worker import Worker
+
+    os.environ.pop("NAVIGATOR_DATABASE_URL", None)
+    settings = settings_of(os.environ, url)
+    working = Worker(
+        ports=dispatch_ports(root),
+        settings=settings,
+        name=name or f"{socket.gethostname()}-{os.getpid()}",
+        pools=tuple(map(check_pool, pools or ("skills",))),
+        slots=slots,
+        tell=note,
+    )
+
+    async def run() -> None:
+        loop, stopping = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, lambda: stopping.add(asyncio.ensure_future(working.stop())))
+        await working.run()
+
+    asyncio.run(run())
+    if as_json:
+        document({"name": working.name, "done": working.done})
 
 
 def cluster() -> click.Command:
@@ -76,6 +80,7 @@ def cluster() -> click.Command:
     @json_option
     def status(*, url: str, as_json: bool) -> None:
         """Show workers, queues and tasks that were given up."""
+        _needed()
         body = _asked(url, lambda held: held.status())
         if as_json:
             document(body)
@@ -96,6 +101,7 @@ def cluster() -> click.Command:
     @json_option
     def doctor(*, retry: str, drop: str, url: str, as_json: bool) -> None:
         """List what is wrong: missing streams, pools without a worker, tasks that were given up."""
+        _needed()
         if retry and drop:
             raise UsageProblem("--retry and --drop do not go together")
         if retry or drop:
@@ -128,9 +134,7 @@ def cluster() -> click.Command:
         others report.
         """
         _needed()
-        from navigator_nats.rights import write_configuration
-
-        written = write_configuration(folder, owners or ("owner",), workers or ("worker=skills",), port)
+        written = _written(folder, owners or ("owner",), workers or ("worker=skills",), port)
         if as_json:
             document({"files": written})
         else:
@@ -149,10 +153,15 @@ def _needed() -> None:
     _ = nats, nkeys
 
 
+def _written(folder: Path, owners: Sequence[str], workers: Sequence[str], port: int) -> list[str]:
+    from navigator_nats.rights import write_configuration
+
+    return write_configuration(folder, owners, workers, port)
+
+
 def _asked(url: str, ask: Any) -> Any:
     import asyncio
 
-    _needed()
     from navigator_nats.broker import settings_of
     from navigator_nats.inspection import Cluster
 
