@@ -1,4 +1,4 @@
-"""`navigator worker` carries out tasks of other hosts; `navigator cluster` shows and mends what the broker keeps."""
+"""`navigator worker` carries out tasks of other hosts; `navigator cluster` shows and fixes what the broker keeps."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _work(root: Path, pools: Sequence[str], slots: int, name: str, url: str, *, 
 def cluster() -> click.Command:
     """The group `cluster`."""
 
-    @click.group("cluster", short_help="Show and mend what the broker keeps")
+    @click.group("cluster", short_help="Show and fix what the broker keeps")
     def group() -> None:
         """Show hosts, queues and tasks that were given up, and write a broker's configuration."""
 

@@ -166,7 +166,7 @@ class NatsDispatcher:
 
     async def _stored(self, task: _Task) -> None:
         """Publishes the task, unless it has succeeded before; a report of another kind is removed, as the order is
-        given anew. Streams that are gone are made."""
+        given again. Streams that are gone are made."""
         jetstream = await self._connected()
         task.listening = await self._connection.subscribe(f"{EVENTS}.{task.key}", cb=task.heard)
         if task.pool not in self._made:

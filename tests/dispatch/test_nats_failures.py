@@ -221,7 +221,7 @@ def test_a_broker_that_is_killed_and_started_again_loses_no_task(broker: Broker,
     assert [report.state for report in owning(broker, killed)] == ["success", "success"]
 
 
-def test_streams_that_are_gone_are_made_anew_and_their_tasks_sent_again(
+def test_streams_that_are_gone_are_made_again_and_their_tasks_sent_again(
     broker: Broker, start: Any, tmp_path: Path
 ) -> None:
     async def wiped(held: NatsDispatcher) -> list[Report]:
