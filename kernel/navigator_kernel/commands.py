@@ -1,4 +1,5 @@
-"""What the commands of plugins need: the option `--json`, and output that is cleaned and translated like the kernel's.
+"""What the commands of plugins need: the option `--json`, output that is cleaned and translated like the kernel's, and
+the parts of a project that carry out packets of other machines.
 
 Data goes to stdout, everything else to stderr. `json_option` gives a command the argument `as_json`; `document` prints
 its one JSON document, with `exit_code`. `lines` prints data as it is, `say_lines` and `note` sentences.
@@ -6,7 +7,22 @@ its one JSON document, with `exit_code`. `lines` prints data as it is, `say_line
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from navigator_kernel.cli.app import json_option
 from navigator_kernel.cli.output import document, lines, note, say_lines
+from navigator_kernel.config.settings import load_settings
 
-__all__ = ["document", "json_option", "lines", "note", "say_lines"]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from navigator_kernel.ports import DispatchPorts
+
+__all__ = ["dispatch_ports", "document", "json_option", "lines", "note", "say_lines"]
+
+
+def dispatch_ports(root: Path) -> DispatchPorts:
+    """The parts of the project at `root` that a worker uses."""
+    from navigator_kernel.bootstrap.project import Project
+
+    return Project(root, load_settings(root)).dispatch_ports

@@ -1,4 +1,4 @@
-"""The hooks that a plugin may implement. Each takes one argument and states which result wins.
+"""The hooks that a plugin may implement. Each takes what it needs of its arguments, and states which result wins.
 
 A hook returns values or objects with async methods, never a coroutine. The kernel calls each implementation
 separately: one that raises is reported and left out, and the others still run.
@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from navigator_kernel.model_ports import Encoder, Tool
-    from navigator_kernel.ports import Agent, AgentPorts, Catalogue, Dispatcher, ProjectPorts, Router, SharedStores
+    from navigator_kernel.ports import (
+        Agent,
+        AgentPorts,
+        Catalogue,
+        Dispatcher,
+        DispatchPorts,
+        ProjectPorts,
+        Router,
+        SharedStores,
+    )
     from navigator_kernel.values.http.endpoint import Endpoint
     from navigator_kernel.values.reply import Notice, Reply
     from navigator_kernel.values.resource import Diagnostic
@@ -67,8 +76,10 @@ def kernel_register_encoders(root: Path) -> Encoder | None:
 
 
 @hookspec(firstresult=True)
-def kernel_register_dispatchers(agents: Mapping[str, Agent]) -> Dispatcher | None:
-    """Returns a dispatcher that replaces the in-process one. The first result that is not None wins."""
+def kernel_register_dispatchers(agents: Mapping[str, Agent], ports: DispatchPorts) -> Dispatcher | None:
+    """Returns a dispatcher that replaces the in-process one; an implementation may leave out either argument. Its
+    `submit` may return None, which leaves the packet to the kernel's own; a KernelError of `submit` or `result` becomes
+    the report. The first result that is not None wins."""
 
 
 @hookspec(firstresult=True)

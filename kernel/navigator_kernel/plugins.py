@@ -75,14 +75,22 @@ class Plugins(Struct):
                 self.fail(name, caller.name, NotFound(f"there is no such hook{meant}"))
 
     def all(
-        self, hook: str, value: object, read: Callable[[Any], Any] = lambda item: item, *, seconds: float = 0.0
+        self,
+        hook: str,
+        value: object,
+        read: Callable[[Any], Any] = lambda item: item,
+        *,
+        seconds: float = 0.0,
+        ports: object = None,
     ) -> list[tuple[str, Any]]:
         """`(plugin, read(item))` of each item that an implementation returned, in the order of registration. What
-        fails, and each item for which `read` raises an exception, is recorded as a failure and left out."""
+        fails, and each item for which `read` raises an exception, is recorded as a failure and left out. `ports` is
+        the hook's second argument, if it has one."""
         found: list[tuple[str, Any]] = []
         for implementation in getattr(self.manager.hook, hook).get_hookimpls():
             name = str(implementation.plugin_name)
-            given = [value] if implementation.argnames else []
+            arguments = implementation.argnames
+            given = [ports if argument == "ports" and ports is not None else value for argument in arguments]
             try:
                 items = self.call(name, hook, _items, implementation.function, given, hook, read, seconds=seconds)
             except Exception:  # noqa: BLE001, S112 - it is recorded

@@ -155,6 +155,18 @@ class SharedStores(Protocol):
         first place; None if it is this one. Busy if more than `most` are before it."""
 
 
+class DispatchPorts(Struct, frozen=True, kw_only=True):
+    """The parts of a project that a dispatcher, or a worker on another machine, may use. `local` makes an in-process
+    dispatcher that knows no task yet, `digest` returns the digest of the skill that a packet is for, empty if it is for
+    none (KernelError if the skill cannot be used), and `failed` the report of an error, with the seconds it took."""
+
+    root: Path
+    clock: Clock
+    local: Callable[[], Dispatcher]
+    digest: Callable[[Packet], str]
+    failed: Callable[[Packet, BaseException, float], Report]
+
+
 class ServedRun(Struct, frozen=True, kw_only=True):
     """A run and its events to its end, in batches; an empty batch comes from time to time, for a sign of life."""
 

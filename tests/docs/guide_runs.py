@@ -134,7 +134,9 @@ def project_in(folder: Path) -> Project:
     shims, site, root = folder / "bin", folder / "site", folder / "project"
     for path in (shims, site, root):
         path.mkdir()
-    for name, line in (("navigator", _NAVIGATOR), ("python", 'exec "{python}" "$@"'), ("pip", _PIP)):
+    broker = f'exec "{Path(sys.executable).parent}/nats-server" "$@"'
+    programs = (("navigator", _NAVIGATOR), ("python", 'exec "{python}" "$@"'), ("pip", _PIP), ("nats-server", broker))
+    for name, line in programs:
         (shims / name).write_text(f"#!/bin/sh\n{line.format(python=sys.executable, site=site)}\n")
         (shims / name).chmod(0o755)
     kernel = Path(__file__).resolve().parents[2] / "kernel"

@@ -304,6 +304,26 @@ def test_kernel_register_stores_keeps_the_state_of_a_project_that_has_an_id(
     assert kernel_at(root).sessions.listed() == []
 
 
+@pytest.mark.parametrize(
+    ("submitting", "state", "exit_code"),
+    [
+        ("return None", "success", 0),  # it leaves the packet to the kernel's own
+        ("raise ValueError('odd')", "success", 0),
+        ("from navigator_kernel.errors import Busy; raise Busy('too many wait')", "error", 5),
+    ],
+)
+def test_what_a_dispatcher_does_not_take_is_done_here_and_an_error_of_the_kernel_is_the_report(
+    root: Path, install: Any, submitting: str, state: str, exit_code: int
+) -> None:
+    body = DISPATCHER.replace(
+        "return packet.context.idempotency_key if packet.agent in self.agents else None", submitting
+    )
+    install(body.replace("(agents):", "(agents, ports):").replace("Mine(agents)", "Mine({ports.root: agents})"))
+    report = turn(kernel_at(root), "/word-count a b").report
+    assert (report.state, report.exit_code) == (state, exit_code)
+    assert report.summary != "sent elsewhere"
+
+
 def test_kernel_register_commands_adds_a_command(root: Path, install: Any, capsys: pytest.CaptureFixture[str]) -> None:
     install(COMMAND)
     assert run(["--root", str(root), "hello"]) == 0
@@ -377,7 +397,7 @@ def test_a_hook_has_a_section_on_the_page_of_hooks(hook: str) -> None:
 
 
 @pytest.mark.parametrize("hook", hooks())
-def test_a_hook_takes_one_value_and_says_who_wins(hook: str) -> None:
+def test_a_hook_takes_one_value_or_ports_besides_and_says_who_wins(hook: str) -> None:
     function = getattr(hookspecs, hook)
-    assert function.__code__.co_argcount == 1
+    assert function.__code__.co_varnames[1 : function.__code__.co_argcount] in {(), ("ports",)}
     assert re.search(r"\bwins\b|\ball are used\b|\bafter every\b", function.__doc__, re.IGNORECASE)

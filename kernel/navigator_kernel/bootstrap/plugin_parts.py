@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from navigator_kernel.bootstrap.places import installed_plugins, left_out, open_consents, shipped_home
 from navigator_kernel.config.settings import user_file
-from navigator_kernel.dispatch import GRACE, failure
+from navigator_kernel.dispatch import GRACE
+from navigator_kernel.errors import KernelError
 from navigator_kernel.guard import Hung, limit
 from navigator_kernel.model_ports import Tool
 from navigator_kernel.plugins import Plugins, add_entry_points, add_folders, build_manager, warn
@@ -24,14 +25,14 @@ from navigator_kernel.ports import Agent
 from navigator_kernel.skills.catalog.receipts import folder_digest
 from navigator_kernel.values.chat import GuardedTool, Result, ToolSpec
 from navigator_kernel.values.http.endpoint import Endpoint
-from navigator_kernel.values.packet import Meta, Report
+from navigator_kernel.values.packet import Report
 from navigator_kernel.values.reply import Notice
 from navigator_kernel.values.route import Action, Retrieval
 
 if TYPE_CHECKING:
     from navigator_kernel.events import Event
     from navigator_kernel.model_ports import Encoder
-    from navigator_kernel.ports import AgentPorts, Catalogue, Clock, Dispatcher, ProjectPorts, Router
+    from navigator_kernel.ports import AgentPorts, Catalogue, Dispatcher, DispatchPorts, ProjectPorts, Router
     from navigator_kernel.values.packet import Packet
 
 T = TypeVar("T")
@@ -132,16 +133,17 @@ def tools_of(plugins: Plugins, project: ProjectPorts, seconds: float) -> Sequenc
 
 def router_of(plugins: Plugins, catalogue: Catalogue, own: Router) -> Router:
     """The first router of a plugin, or `own`."""
-    for name, held in plugins.all(ROUTERS, catalogue, lambda item: _having(item, "recognise", "retrieve")):
+    for name, held in plugins.all(ROUTERS, catalogue, partial(_having, methods=("recognise", "retrieve"))):
         return PluginRouter(plugins=plugins, plugin=name, held=held, own=own, catalogue=catalogue)
     return own
 
 
-def dispatcher_of(plugins: Plugins, agents: Mapping[str, Agent], own: Dispatcher, clock: Clock) -> Dispatcher:
-    """The first dispatcher of a plugin, or `own`."""
-    for name, held in plugins.all(DISPATCHERS, agents, lambda item: _having(item, "submit", "result", "cancel")):
-        return PluginDispatcher(plugins=plugins, plugin=name, held=held, own=own, clock=clock)
-    return own
+def dispatcher_of(plugins: Plugins, agents: Mapping[str, Agent], ports: DispatchPorts) -> Dispatcher:
+    """The first dispatcher of a plugin, or the in-process one."""
+    read = partial(_having, methods=("submit", "result", "cancel"))
+    for name, held in plugins.all(DISPATCHERS, agents, read, ports=ports):
+        return PluginDispatcher(plugins=plugins, plugin=name, held=held, own=ports.local(), ports=ports)
+    return ports.local()
 
 
 def read_stores(item: Any) -> Any:
@@ -227,28 +229,35 @@ class PluginRouter(Struct, frozen=True, kw_only=True):
 
 
 class PluginDispatcher(Struct, frozen=True, kw_only=True):
-    """Implements `ports.Dispatcher` over a plugin's dispatcher. A packet that it does not accept goes to the kernel's
-    `own`; one that it may have accepted is never sent twice."""
+    """Implements `ports.Dispatcher` over a plugin's dispatcher. A packet that it leaves, or that it fails to take with
+    an error that is not the kernel's, goes to the kernel's `own`; one that it may have accepted is never sent twice."""
 
     plugins: Plugins
     plugin: str
     held: Dispatcher
     own: Dispatcher
-    clock: Clock
+    ports: DispatchPorts
     _packets: dict[str, Packet] = field(default_factory=dict)
+    _refused: dict[str, Report] = field(default_factory=dict)
 
     async def submit(self, packet: Packet) -> str:
-        async def submitted() -> str:
-            task = await self.held.submit(packet)
-            if not isinstance(task, str):
+        async def submitted() -> str | None:
+            task: object = await self.held.submit(packet)
+            if not isinstance(task, str | None):
                 raise TypeError(f"submit returned {type(task).__name__}, not the id of a task")
             return task
 
+        task: str | None = None
         try:
             task = await self._run(submitted, limit())
         except Hung:
             raise
-        except Exception:  # noqa: BLE001 - it is recorded
+        except KernelError as error:
+            task = packet.context.idempotency_key
+            self._refused[task] = self.ports.failed(packet, error, 0)
+        except Exception:  # noqa: BLE001, S110 - it is recorded
+            pass
+        if task is None:
             return await self.own.submit(packet)
         self._packets[task] = packet
         return task
@@ -257,7 +266,10 @@ class PluginDispatcher(Struct, frozen=True, kw_only=True):
         packet = self._packets.get(task)
         if packet is None:
             return await self.own.result(task)
-        began = self.clock.monotonic()
+        if (refused := self._refused.pop(task, None)) is not None:
+            del self._packets[task]
+            return refused
+        began = self.ports.clock.monotonic()
 
         async def reported() -> Report:
             report = await self.held.result(task)
@@ -268,9 +280,7 @@ class PluginDispatcher(Struct, frozen=True, kw_only=True):
         try:
             report = await self._run(reported, packet.constraints.timeout + GRACE)
         except Exception as error:  # noqa: BLE001 - it is recorded, and the report says so
-            elapsed = round(self.clock.monotonic() - began, 3)
-            meta = Meta(agent=packet.agent, time=elapsed, ts=self.clock.now())
-            report = failure(error, meta, packet.context.language)
+            report = self.ports.failed(packet, error, self.ports.clock.monotonic() - began)
         self._packets.pop(task, None)
         return report
 
@@ -291,7 +301,7 @@ class PluginDispatcher(Struct, frozen=True, kw_only=True):
         return await self.plugins.run(self.plugin, DISPATCHERS, function, seconds)
 
 
-def _having(item: Any, *methods: str) -> Any:
+def _having(item: Any, methods: Sequence[str]) -> Any:
     for name in methods:
         if not callable(getattr(item, name, None)):
             raise TypeError(f"{type(item).__name__} has no method {name!r}")

@@ -49,7 +49,17 @@ if TYPE_CHECKING:
     from navigator_kernel.bootstrap.models import ModelRegistry
     from navigator_kernel.bootstrap.plugin_parts import LoadedPlugins
     from navigator_kernel.model_ports import Encoder
-    from navigator_kernel.ports import Agent, AgentPorts, Clock, Dispatcher, Ids, ProjectPorts, Router, SharedStores
+    from navigator_kernel.ports import (
+        Agent,
+        AgentPorts,
+        Clock,
+        Dispatcher,
+        DispatchPorts,
+        Ids,
+        ProjectPorts,
+        Router,
+        SharedStores,
+    )
     from navigator_kernel.routing.cascade import CascadeRouter
     from navigator_kernel.routing.meaning import SemanticRanker
     from navigator_kernel.routing.phase_one import ModelJudge
@@ -67,6 +77,7 @@ if TYPE_CHECKING:
     from navigator_kernel.tools.places import Place
     from navigator_kernel.tools.writing import Change
     from navigator_kernel.values.chat import GuardedTool, Spent
+    from navigator_kernel.values.packet import Packet, Report
     from navigator_kernel.values.reply import Notice, Reply
     from navigator_kernel.values.request import Session
     from navigator_kernel.values.resource import SkillDef
@@ -603,15 +614,35 @@ class Project:
     def dispatcher(self) -> Dispatcher:
         """A plugin's dispatcher, or the one for this machine."""
         from navigator_kernel.bootstrap.plugin_parts import dispatcher_of
-        from navigator_kernel.dispatch import InProcessDispatcher
+
+        return dispatcher_of(self.plugins.plugins, self.agents, self.dispatch_ports)
+
+    @property
+    def dispatch_ports(self) -> DispatchPorts:
+        """What a dispatcher, and a worker for other machines, may use."""
+        from navigator_kernel.dispatch import InProcessDispatcher, failure
+        from navigator_kernel.ports import DispatchPorts
+        from navigator_kernel.values.packet import Meta
 
         plugins, (agents, owners) = self.plugins.plugins, self._agents
 
         def observe(agent: str, error: BaseException) -> None:
             plugins.fail(owners[agents[agent].name], "handle", error)
 
-        own = InProcessDispatcher(agents, self.clock, observe)
-        return dispatcher_of(plugins, agents, own, self.clock)
+        def digest(packet: Packet) -> str:
+            return self.catalogue.create_executor(packet.task_spec.target).digest if packet.agent == "skills" else ""
+
+        def failed(packet: Packet, error: BaseException, seconds: float) -> Report:
+            meta = Meta(agent=packet.agent, time=round(seconds, 3), ts=self.clock.now())
+            return failure(error, meta, packet.context.language)
+
+        return DispatchPorts(
+            root=self.root,
+            clock=self.clock,
+            local=lambda: InProcessDispatcher(agents, self.clock, observe),
+            digest=digest,
+            failed=failed,
+        )
 
     # Models and their tools
 

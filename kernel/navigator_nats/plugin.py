@@ -1,0 +1,34 @@
+"""Registers the dispatcher, if NAVIGATOR_NATS_URL names a broker, and the commands `navigator worker` and `cluster`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from navigator_kernel.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    import click
+
+    from navigator_kernel.ports import Dispatcher, DispatchPorts
+
+
+@hookimpl
+def kernel_register_dispatchers(ports: DispatchPorts) -> Dispatcher | None:
+    return _dispatcher(ports) if os.environ.get("NAVIGATOR_NATS_URL") else None
+
+
+def _dispatcher(ports: DispatchPorts) -> Dispatcher:
+    from navigator_nats.broker import settings_of
+    from navigator_nats.dispatcher import NatsDispatcher
+
+    return cast("Dispatcher", NatsDispatcher(ports, settings_of(os.environ)))  # its `submit` may return None
+
+
+@hookimpl
+def kernel_register_commands(root: Path) -> Iterable[click.Command]:
+    from navigator_nats.commands import cluster, worker_for
+
+    return (worker_for(root), cluster())

@@ -1,0 +1,83 @@
+"""Writes the configuration of a broker: an nkey for each host, and what it may publish and read, by subject."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from navigator_kernel.errors import UsageProblem
+from navigator_kernel.text import lazy_compile
+from navigator_nats.broker import CANCEL, EVENTS, HOSTS, REPORT, TASKS, check_pool, consumer_of
+
+PAYLOAD = 8 * 1024 * 1024  # bytes: the most that a report's data can be
+_NAME = lazy_compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+
+
+def write_configuration(folder: Path, owners: Sequence[str], workers: Sequence[str], port: int) -> list[str]:
+    """Writes `nats.conf` and `<host>.nk` for each host into a new folder, readable by the person only, and returns the
+    files. A worker is `name=pool,pool`. UsageProblem for a wrong name, and where the folder exists."""
+    users: list[tuple[str, dict[str, object]]] = [(name, _owner()) for name in owners]
+    for each in workers:
+        name, _, pools = each.partition("=")
+        users.append((name, _worker([check_pool(pool) for pool in (pools or "skills").split(",")])))
+    names = [name for name, _ in users]
+    for name in names:
+        if not _NAME.fullmatch(name) or names.count(name) > 1:
+            raise UsageProblem(
+                f"{name!r} cannot be the name of a host", hint="use letters, digits and -, each name once"
+            )
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        raise UsageProblem(f"{str(folder)!r} exists already", hint="name a new folder") from None
+    entries = []
+    for name, rights in users:
+        seed, public = new_nkey()
+        _write(folder / f"{name}.nk", seed + "\n")
+        inbox = {"subscribe": [f"_INBOX_{public}.>", *_texts(rights["subscribe"])]}
+        permissions = {"publish": _texts(rights["publish"]), **inbox, "allow_responses": {"max": 1, "expires": "1m"}}
+        entries.append({"nkey": public, "permissions": permissions})
+    store = json.dumps(str(folder.resolve() / "store"))
+    lines = [
+        f"port: {port}",
+        f"max_payload: {PAYLOAD}",
+        f"jetstream: {{ store_dir: {store} }}",
+        "# With a certificate, add: tls { cert_file: …, key_file: … }, and give hosts a URL that begins with tls://",
+        f"authorization: {json.dumps({'users': entries}, indent=1)}",
+    ]
+    _write(folder / "nats.conf", "\n".join(lines) + "\n")
+    return [str(folder / "nats.conf"), *(str(folder / f"{name}.nk") for name in names)]
+
+
+def _owner() -> dict[str, object]:
+    """An owner sends tasks, makes the streams, and reads all reports."""
+    return {"publish": ["nav.>", "$JS.API.>"], "subscribe": ["nav.>", "$JS.EVENT.ADVISORY.CONSUMER.>"]}
+
+
+def _worker(pools: Sequence[str]) -> dict[str, object]:
+    publish = [f"{REPORT}.*", f"{EVENTS}.*"]
+    for consumer in map(consumer_of, pools):
+        publish += [f"$JS.API.CONSUMER.MSG.NEXT.{TASKS}.{consumer}", f"$JS.API.CONSUMER.INFO.{TASKS}.{consumer}"]
+        publish.append(f"$JS.ACK.{TASKS}.{consumer}.>")
+    return {"publish": publish, "subscribe": [f"{CANCEL}.*", HOSTS]}
+
+
+def _texts(value: object) -> list[str]:
+    return list(value) if isinstance(value, list) else []
+
+
+def new_nkey() -> tuple[str, str]:
+    """A new key of a user: its seed, which is secret, and its public part."""
+    import nkeys
+
+    seed: bytes = nkeys.encode_seed(os.urandom(32), nkeys.PREFIX_BYTE_USER)
+    public: bytes = nkeys.from_seed(bytearray(seed)).public_key
+    return seed.decode(), public.decode()
+
+
+def _write(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,214 @@
+"""The worker: takes packets of its pools from the broker, carries them out in this machine's sandbox, and reports.
+
+It has no access to the journal of the owner. It keeps a task only while the broker confirms it: where that fails for
+three quarters of the acknowledgement limit, it stops the task before another worker gets it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct, field
+from nats.errors import Error as NatsError
+from nats.errors import MaxPayloadError
+
+from navigator_kernel.errors import IntegrityMismatch, KernelError
+from navigator_kernel.values.packet import Packet, packet_from_yaml
+from navigator_nats import broker
+from navigator_nats.broker import CANCEL, DELIVERIES, DIGEST, EVENTS, HOSTS, TASKS
+from navigator_nats.dispatcher import report_first
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+    from nats.aio.msg import Msg
+
+    from navigator_kernel.ports import Dispatcher, DispatchPorts
+
+FETCH = 1.0  # seconds that one request for a task waits at the broker
+PAUSE = 0.5  # seconds after a refusal, so that another worker can take the task
+KEEP = 0.75  # of the acknowledgement limit: the most that a task continues without a confirmed renewal
+
+
+class _Running(Struct):
+    dispatcher: Dispatcher
+    task: str
+    lost: bool = False
+
+
+class Worker(Struct, kw_only=True):
+    """Carries out tasks of `pools`, `slots` of each at once, until `stop` is called."""
+
+    ports: DispatchPorts
+    settings: broker.Settings
+    name: str
+    pools: tuple[str, ...]
+    slots: int = 1
+    tell: Callable[[str], None] = lambda _line: None
+    done: int = 0
+    _running: dict[str, _Running] = field(default_factory=dict)
+    _stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    _client: Client | None = None
+    _ack_wait: dict[str, float] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Works until `stop`; tasks under way are ended first."""
+        self._client = client = await broker.connect(self.settings, self.name, patient=True)
+        await client.subscribe(f"{CANCEL}.*", cb=self._cancelled)
+        await client.subscribe(HOSTS, cb=self._asked)
+        await client.flush()
+        self.tell(f"worker {self.name} takes {' '.join(self.pools)} from {self.settings.url}")
+        try:
+            await asyncio.gather(*(self._serve(pool) for pool in self.pools for _ in range(self.slots)))
+        finally:
+            await client.close()
+
+    async def stop(self) -> None:
+        """Takes no more tasks. Called again, it also ends those under way, which go to other workers."""
+        if self._stopping.is_set():
+            for running in self._running.values():
+                running.lost = True
+                await running.dispatcher.cancel(running.task)
+        self._stopping.set()
+
+    @property
+    def _connection(self) -> Client:
+        assert self._client is not None  # noqa: S101 - `run` was called
+        return self._client
+
+    async def _serve(self, pool: str) -> None:
+        """One slot: a task after another. Where there is no queue yet, it waits for one."""
+        jetstream, local = self._connection.jetstream(timeout=3), self.ports.local()
+        queue = await jetstream.pull_subscribe_bind(consumer=broker.consumer_of(pool), stream=TASKS)
+        while not self._stopping.is_set():
+            began = time.monotonic()
+            try:
+                (message,) = await queue.fetch(1, timeout=FETCH)
+            except (NatsError, TimeoutError):
+                if time.monotonic() - began < FETCH / 2:
+                    await asyncio.sleep(PAUSE)
+                continue
+            if message.metadata.num_delivered > 1:
+                local = self.ports.local()  # one that began the task before would only repeat its report
+            try:
+                await self._carry_out(message, pool, local)
+            except (NatsError, TimeoutError) as error:  # the broker gives the task to another worker
+                self.tell(f"a task was left: {error or type(error).__name__}")
+
+    async def _carry_out(self, message: Msg, pool: str, local: Dispatcher) -> None:
+        key = message.subject.rpartition(".")[2]
+        try:
+            packet = packet_from_yaml(message.data.decode())
+            if broker.key_of(packet) != key or broker.pool_of(packet) != pool:
+                raise ValueError("it is not the task that its subject names")
+        except Exception as error:  # noqa: BLE001 - a packet may be anything
+            self.tell(f"a task that cannot be read was refused: {error}")
+            await self._refuse(message, f"its packet cannot be read: {type(error).__name__}")
+            return
+        if (problem := self._other_skill(packet, (message.headers or {}).get(DIGEST, ""))) is not None:
+            self.tell(str(problem))
+            if message.metadata.num_delivered < DELIVERIES:
+                await message.nak(delay=PAUSE)
+                return
+            await report_first(self._connection, packet, self.ports.failed(packet, problem, 0))
+            await self._refuse(message, str(problem))
+            return
+        await self._work(message, packet, key, pool, local)
+
+    def _other_skill(self, packet: Packet, digest: str) -> KernelError | None:
+        """Why this host must not carry out the packet: its skill has other bytes than the owner's, or is not here."""
+        if not digest and packet.agent != "skills":
+            return None
+        target = packet.task_spec.target
+        try:
+            if (own := self.ports.digest(packet)) == digest:
+                return None
+        except KernelError as error:
+            own, why = "", str(error)
+        hint = "install the same version on the worker's host"
+        if own:
+            return IntegrityMismatch(f"{target!r} has other bytes on worker {self.name}", hint=hint)
+        return IntegrityMismatch(f"{target!r} cannot be used on worker {self.name}: {why}", hint=hint)
+
+    async def _work(self, message: Msg, packet: Packet, key: str, pool: str, local: Dispatcher) -> None:
+        client, began = self._connection, time.monotonic()
+        await client.publish(f"{EVENTS}.{key}", b"")
+        name = await local.submit(packet)
+        self._running[key] = running = _Running(dispatcher=local, task=name)
+        renewing = asyncio.ensure_future(self._renew(message, key, running, began, await self._limit(pool)))
+        telling = asyncio.ensure_future(self._pass_on(key, local, name))
+        try:
+            report = await local.result(name)
+            if running.lost:
+                self.tell(f"{packet.task_spec.target} was stopped: the broker did not confirm it")
+                if self._stopping.is_set():
+                    await message.nak()
+                return
+            while True:
+                try:
+                    await report_first(client, packet, report)
+                    break
+                except MaxPayloadError:
+                    error = KernelError("the report is larger than the broker takes", hint="raise its max_payload")
+                    report = self.ports.failed(packet, error, time.monotonic() - began)
+                except (NatsError, TimeoutError):
+                    if renewing.done():  # it belongs to another worker
+                        return
+                    await asyncio.sleep(0.1)
+            await message.ack_sync(timeout=3)
+            self.done += 1
+        finally:
+            renewing.cancel()
+            telling.cancel()
+            self._running.pop(key, None)
+
+    async def _limit(self, pool: str) -> float:
+        """The acknowledgement limit of the pool's queue, which its owner set."""
+        if pool not in self._ack_wait:
+            info = await self._connection.jetstream(timeout=3).consumer_info(TASKS, broker.consumer_of(pool))
+            self._ack_wait[pool] = float(info.config.ack_wait or self.settings.ack_wait)
+        return self._ack_wait[pool]
+
+    async def _renew(self, message: Msg, key: str, running: _Running, confirmed: float, limit: float) -> None:
+        """Renews the task at a third of the limit, and stops it if nothing was confirmed for too long."""
+        pause = limit / 3
+        while True:
+            await asyncio.sleep(max(min(pause, confirmed + KEEP * limit - time.monotonic()), 0))
+            sent = time.monotonic()
+            left = confirmed + KEEP * limit - sent
+            if left <= 0:
+                running.lost = True
+                await running.dispatcher.cancel(running.task)
+                return
+            try:
+                await self._connection.request(message.reply, b"+WPI", timeout=min(limit / 6, left))
+                confirmed, pause = sent, limit / 3
+                await self._connection.publish(f"{EVENTS}.{key}", b"")
+            except (NatsError, TimeoutError):
+                pause = limit / 20
+
+    async def _pass_on(self, key: str, local: Dispatcher, task: str) -> None:
+        async for event in local.events(task):
+            await self._connection.publish(f"{EVENTS}.{key}", msgspec.json.encode(event))
+
+    async def _refuse(self, message: Msg, reason: str) -> None:
+        """Ends the task for every worker; the broker's advisory has the reason."""
+        await self._connection.publish(message.reply, b"+TERM " + reason.encode()[:500])
+        await self._connection.flush()
+
+    async def _cancelled(self, message: Msg) -> None:
+        if (running := self._running.get(message.subject.rpartition(".")[2])) is not None:
+            await running.dispatcher.cancel(running.task)
+
+    async def _asked(self, message: Msg) -> None:
+        """Says who works here."""
+        if message.reply:
+            pools, under_way = list(self.pools), len(self._running)
+            answer = {"name": self.name, "pools": pools, "slots": self.slots, "running": under_way, "done": self.done}
+            with suppress(NatsError):
+                await self._connection.publish(message.reply, json.dumps(answer).encode())

@@ -1,0 +1,426 @@
+"""Dispatch over a real broker when something fails: workers in processes of their own are killed, frozen and cut off."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+from nats.js.errors import NotFoundError
+
+from dispatch.nats_broker import Broker
+from dispatch.nats_parts import owner, settings
+from dispatch.orders import order
+from navigator_kernel.errors import Busy, FetchFailed, NotFound
+from navigator_kernel.values.packet import Packet, Report
+from navigator_nats import broker as names
+from navigator_nats.dispatcher import NatsDispatcher
+from navigator_nats.inspection import Cluster
+
+pytestmark = [pytest.mark.ci, pytest.mark.requirement("X-6")]
+TESTS = Path(__file__).parents[1]
+PATHS = {**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS.parent / 'kernel'}"}
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    held = Broker(tmp_path / "store").start()
+    yield held
+    held.kill()
+
+
+@pytest.fixture
+def start(tmp_path: Path, broker: Broker) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Starts a worker of this name; its notes are files of runs in `tmp_path`."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def begin(name: str, digest: str = "", url: str = "") -> subprocess.Popen[bytes]:
+        argv = [
+            sys.executable,
+            "-m",
+            "dispatch.nats_worker",
+            url or broker.url,
+            name,
+            str(tmp_path),
+            *([digest] if digest else []),
+        ]
+        started.append(subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=PATHS))
+        return started[-1]
+
+    yield begin
+    for process in started:
+        process.send_signal(signal.SIGCONT)
+        process.kill()
+        process.wait()
+
+
+def owning(broker: Broker, test: Callable[[NatsDispatcher], Awaitable[Any]], digest: str = "", **given: Any) -> Any:
+    """What the test returns, given a dispatcher."""
+
+    async def run() -> Any:
+        held = owner(settings(broker.url, **given), digest)
+        try:
+            return await test(held)
+        finally:
+            await held.close()
+
+    return asyncio.run(run())
+
+
+def task(run: str, request: str, timeout: float = 40) -> Packet:
+    return order(run=run, timeout=timeout, request=request)
+
+
+async def sent(held: NatsDispatcher, packet: Packet) -> Report:
+    return await held.result(str(await held.submit(packet)))
+
+
+async def until(holds: Callable[[], Awaitable[Any]], seconds: float = 30) -> Any:
+    """The first result that is true."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if result := await holds():
+            return result
+        await asyncio.sleep(0.02)
+    raise AssertionError("it did not come about")
+
+
+async def noted(file: Path, *lines: str) -> None:
+    """Waits until the file has these lines."""
+
+    async def has_lines() -> bool:
+        return set(lines) <= set(await asyncio.to_thread(lines_of, file))
+
+    await until(has_lines)
+
+
+def lines_of(file: Path) -> list[str]:
+    return file.read_text().splitlines() if file.exists() else []
+
+
+async def dead_of(cluster: Cluster) -> Any:
+    return (await cluster.status())["dead"]
+
+
+def test_a_task_whose_worker_is_killed_goes_to_another_one(broker: Broker, start: Any, tmp_path: Path) -> None:
+    first = start("a")
+
+    async def killed(held: NatsDispatcher) -> tuple[Report, float]:
+        name = str(await held.submit(task("r", "sleep 1")))
+        await noted(tmp_path / "r", "a begun")
+        first.kill()
+        start("b")
+        began = time.monotonic()
+        return await held.result(name), time.monotonic() - began
+
+    report, seconds = owning(broker, killed)
+    assert (report.state, report.summary) == ("success", "b")
+    assert seconds < 20  # an acknowledgement limit of 3 s, the start of a worker, and the work
+
+
+def test_a_packet_that_kills_each_worker_is_an_error(broker: Broker, start: Any) -> None:
+    workers = [start(name) for name in "abc"]
+
+    async def poison(held: NatsDispatcher) -> Report:
+        name = str(await held.submit(task("r", "die")))
+        for process in workers:
+            assert await asyncio.to_thread(process.wait) == 9
+        start("d")  # the broker counts deliveries when a worker asks for a task
+        return await held.result(name)
+
+    report = owning(broker, poison)
+    assert (report.state, report.data["msg"]) == ("error", "3 workers began the task and none of them ended it")
+
+
+def test_tasks_that_were_given_up_are_listed_sent_again_and_dropped(broker: Broker) -> None:
+    async def given_up(held: NatsDispatcher) -> None:
+        packets = [task(run, "die") for run in ("r1", "r2")]
+        sending = [asyncio.ensure_future(sent(held, packet)) for packet in packets]
+        client = await nats.connect(broker.url)
+        queue = await until(lambda: client.jetstream().pull_subscribe_bind("skills", stream=names.TASKS))
+        taking = asyncio.ensure_future(takes_and_leaves(queue))
+        assert [report.state for report in await asyncio.gather(*sending)] == ["error", "error"]
+        taking.cancel()
+        await client.close()
+        keys = sorted(map(names.key_of, packets))
+        async with Cluster.opened(settings(broker.url)) as cluster:
+            dead = (await cluster.status())["dead"]
+            assert sorted((each["key"], each["pool"], each["can_retry"]) for each in dead) == [
+                (key, "skills", True) for key in keys
+            ]
+            await cluster.drop(keys[0])
+            await cluster.retry(keys[1])
+            status = await cluster.status()
+            assert (status["dead"], status["pools"][0]["waiting"]) == ([], 1)
+            with pytest.raises(NotFound):
+                await cluster.retry(keys[0])
+
+    owning(broker, given_up, ack_wait=1.0)
+
+
+async def takes_and_leaves(queue: Any) -> None:
+    """Takes tasks and acknowledges none."""
+    while True:
+        with suppress(nats.errors.Error):
+            await queue.fetch(1, timeout=0.5)
+
+
+def test_the_broker_refuses_a_task_that_another_host_has_submitted(broker: Broker, start: Any, tmp_path: Path) -> None:
+    async def twice(held: NatsDispatcher) -> list[Report]:
+        other = owner(settings(broker.url))
+        try:
+            names = [str(await each.submit(task("r", "sleep 0.5"))) for each in (held, other)]
+            start("a")
+            return list(await asyncio.gather(held.result(names[0]), other.result(names[1])))
+        finally:
+            await other.close()
+
+    first, second = owning(broker, twice)
+    assert first == second and first.state == "success"
+    assert (tmp_path / "r").read_text().splitlines() == ["a begun", "a ended"]
+
+
+def test_an_order_that_succeeded_is_not_done_again_and_one_that_failed_is(
+    broker: Broker, start: Any, tmp_path: Path
+) -> None:
+    start("a")
+
+    async def again(held: NatsDispatcher) -> list[str]:
+        states = [(await sent(held, task("good", "sleep 0"))).state, (await sent(held, task("bad", "sleep x"))).state]
+        other = owner(settings(broker.url))
+        try:
+            return [*states, (await sent(other, task("good", "sleep 0"))).state]
+        finally:
+            await other.close()
+
+    assert owning(broker, again)[0::2] == ["success", "success"]
+    assert (tmp_path / "good").read_text().count("begun") == 1
+
+
+def test_a_broker_that_is_killed_and_started_again_loses_no_task(broker: Broker, start: Any, tmp_path: Path) -> None:
+    start("a")
+
+    async def killed(held: NatsDispatcher) -> list[Report]:
+        under_way = str(await held.submit(task("r1", "sleep 2")))
+        await noted(tmp_path / "r1", "a begun")
+        waiting = str(await held.submit(task("r2", "sleep 0")))
+        broker.kill()
+        await asyncio.sleep(0.5)
+        broker.start()
+        return list(await asyncio.gather(held.result(under_way), held.result(waiting)))
+
+    assert [report.state for report in owning(broker, killed)] == ["success", "success"]
+
+
+def test_streams_that_are_gone_are_made_again_and_their_tasks_sent_again(
+    broker: Broker, start: Any, tmp_path: Path
+) -> None:
+    async def wiped(held: NatsDispatcher) -> list[Report]:
+        waiting = str(await held.submit(task("r", "sleep 0")))
+        broker.kill()
+        broker.wipe()
+        broker.start()
+        start("a")
+        first = await held.result(waiting)
+        return [first, await sent(held, task("r2", "sleep 0"))]
+
+    assert [report.state for report in owning(broker, wiped)] == ["success", "success"]
+
+
+def test_a_broker_that_is_gone_when_a_task_is_submitted_is_said(broker: Broker) -> None:
+    broker.kill()
+
+    async def gone(held: NatsDispatcher) -> None:
+        with pytest.raises(FetchFailed, match="cannot be reached"):
+            await held.submit(task("r", "sleep 0"))
+
+    owning(broker, gone)
+
+
+class Link:
+    """A way to the broker that a test can cut without any side being told."""
+
+    def __init__(self, port: int) -> None:
+        self.port, self.is_cut = port, False
+        self.held: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> str:
+        self.server = await asyncio.start_server(self._join, "127.0.0.1", 0)
+        return f"nats://127.0.0.1:{self.server.sockets[0].getsockname()[1]}"
+
+    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection("127.0.0.1", self.port)
+        pipes = [asyncio.ensure_future(self._pipe(*ends)) for ends in ((reader, back), (there, writer))]
+        self.held.update(pipes)
+        await asyncio.wait(pipes, return_when=asyncio.FIRST_COMPLETED)
+        for end in (back, writer):
+            end.close()
+
+    async def _pipe(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while data := await source.read(65536):
+            while self.is_cut:  # noqa: ASYNC110 - bytes that wait
+                await asyncio.sleep(0.02)
+            try:
+                sink.write(data)
+                await sink.drain()
+            except OSError:
+                return
+
+    async def close(self) -> None:
+        self.server.close()
+        for pipe in self.held:
+            pipe.cancel()
+        await asyncio.gather(*self.held, return_exceptions=True)
+
+
+def test_a_worker_that_is_cut_off_stops_its_task_before_another_one_gets_it(
+    broker: Broker, start: Any, tmp_path: Path
+) -> None:
+    async def cut(held: NatsDispatcher) -> Report:
+        link = Link(broker.port)
+        start("a", url=await link.open())
+        try:
+            name = str(await held.submit(task("r", "sleep 6")))
+            await noted(tmp_path / "r", "a begun")
+            link.is_cut = True
+            start("b")
+            report = await held.result(name)
+            link.is_cut = False
+            return report
+        finally:
+            await link.close()
+
+    report = owning(broker, cut)
+    assert (report.state, report.summary) == ("success", "b")
+    lines = (tmp_path / "r").read_text().splitlines()
+    assert lines[:3] == ["a begun", "a stopped", "b begun"]  # never two at once
+
+
+def test_a_link_that_is_cut_for_a_moment_does_not_stop_a_task(broker: Broker, start: Any, tmp_path: Path) -> None:
+    async def cut(held: NatsDispatcher) -> Report:
+        link = Link(broker.port)
+        start("a", url=await link.open())
+        try:
+            name = str(await held.submit(task("r", "sleep 4")))
+            await noted(tmp_path / "r", "a begun")
+            link.is_cut = True
+            await asyncio.sleep(0.5)
+            link.is_cut = False
+            return await held.result(name)
+        finally:
+            await link.close()
+
+    assert owning(broker, cut).summary == "a"
+    assert (tmp_path / "r").read_text().splitlines() == ["a begun", "a ended"]
+
+
+def test_a_worker_that_was_frozen_past_its_limit_does_not_change_the_report(
+    broker: Broker, start: Any, tmp_path: Path
+) -> None:
+    frozen = start("a")
+
+    async def woken(held: NatsDispatcher) -> tuple[Report, Report]:
+        name = str(await held.submit(task("r", "sleep 0.5")))
+        await noted(tmp_path / "r", "a begun")
+        os.kill(frozen.pid, signal.SIGSTOP)
+        start("b")
+        report = await held.result(name)
+        os.kill(frozen.pid, signal.SIGCONT)
+        await asyncio.sleep(1.5)
+        other = owner(settings(broker.url))
+        try:
+            return report, await sent(other, task("r", "sleep 0.5"))
+        finally:
+            await other.close()
+
+    first, second = owning(broker, woken)
+    assert first.summary == "b" and second == first
+
+
+def test_a_task_under_way_on_another_host_is_cancelled(broker: Broker, start: Any, tmp_path: Path) -> None:
+    start("a")
+
+    async def cancelled(held: NatsDispatcher) -> Report:
+        name = str(await held.submit(task("r", "sleep 30")))
+        await noted(tmp_path / "r", "a begun")
+        await held.cancel(name)
+        report = await held.result(name)
+        await noted(tmp_path / "r", "a stopped")
+        return report
+
+    report = owning(broker, cancelled)
+    assert (report.state, report.exit_code) == ("error", 130)
+
+
+def test_a_task_that_no_worker_takes_is_a_time_out_and_leaves_the_queue(broker: Broker) -> None:
+    async def alone(held: NatsDispatcher) -> tuple[Report, int]:
+        report = await sent(held, task("r", "sleep 0", timeout=1))
+        async with Cluster.opened(settings(broker.url)) as cluster:
+            return report, (await cluster.status())["pools"][0]["waiting"]
+
+    report, waiting = owning(broker, alone)
+    assert (report.state, report.data["limit"], report.exit_code, waiting) == ("timeout", 1, 124, 0)
+
+
+def test_a_full_queue_refuses_a_further_task(broker: Broker) -> None:
+    async def full(held: NatsDispatcher) -> None:
+        for number in range(2):
+            await held.submit(task(f"r{number}", "sleep 0"))
+        with pytest.raises(Busy, match="tasks wait"):
+            await held.submit(task("r2", "sleep 0"))
+
+    owning(broker, full, bound=2)
+
+
+def test_a_worker_whose_skill_has_other_bytes_does_not_run_it(broker: Broker, start: Any, tmp_path: Path) -> None:
+    start("a", "sha256:2")
+
+    async def refused(held: NatsDispatcher) -> Report:
+        return await sent(held, task("r", "sleep 0"))
+
+    report = owning(broker, refused, "sha256:1")
+    assert (report.state, report.data["code"], report.exit_code) == ("error", "integrity", 6)
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_task_goes_on_to_the_worker_that_has_the_bytes(broker: Broker, start: Any, tmp_path: Path) -> None:
+    start("a", "sha256:2")
+
+    async def passed_on(held: NatsDispatcher) -> Report:
+        name = str(await held.submit(task("r", "sleep 0")))
+        await asyncio.sleep(0.3)
+        start("b", "sha256:1")
+        return await held.result(name)
+
+    report = owning(broker, passed_on, "sha256:1")
+    assert report.summary in {"b"} or report.exit_code == 6  # `a` may have taken all three deliveries before
+    assert "a begun" not in ((tmp_path / "r").read_text() if (tmp_path / "r").exists() else "")
+
+
+def test_a_packet_that_cannot_be_read_ends_at_once(broker: Broker, start: Any) -> None:
+    start("a")
+
+    async def unreadable(held: NatsDispatcher) -> list[Any]:
+        await sent(held, task("r", "sleep 0"))
+        client = await nats.connect(broker.url)
+        try:
+            await client.jetstream().publish(f"nav.task.skills.{'0' * 64}", b"{not a packet")
+            async with Cluster.opened(settings(broker.url)) as cluster:
+                dead = await until(lambda: dead_of(cluster))
+                with pytest.raises(NotFoundError):
+                    await client.jetstream().get_last_msg(names.TASKS, f"nav.task.skills.{'0' * 64}")
+                return list(dead)
+        finally:
+            await client.close()
+
+    (dead,) = owning(broker, unreadable)
+    assert "cannot be read" in dead["reason"] and not dead["can_retry"]

@@ -1,0 +1,149 @@
+"""What each host may do at a broker with the configuration that `navigator cluster init` writes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+from nats.aio.client import Client
+
+from dispatch.nats_broker import Broker
+from dispatch.nats_parts import owner, settings, worker
+from dispatch.orders import order
+from navigator_kernel.errors import UsageProblem
+from navigator_kernel.values.packet import Report
+from navigator_nats import broker as names
+from navigator_nats.inspection import Cluster
+from navigator_nats.rights import new_nkey, write_configuration
+
+pytestmark = pytest.mark.ci
+
+
+class Echo:
+    name, aliases, description = "skills", (), "Repeats"
+
+    async def handle(self, prompt: str) -> object:
+        return {"state": "success", "data": {"bytes": len(prompt)}}
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    write_configuration(tmp_path / "keys", ["owner"], ["box=skills", "other=mcp.github,worker"], 4222)
+    held = Broker(tmp_path, tmp_path / "keys" / "nats.conf").start()
+    yield held
+    held.kill()
+
+
+def host(broker: Broker, name: str, **given: Any) -> names.Settings:
+    return settings(broker.url, seed=str(broker.folder / "keys" / f"{name}.nk"), **given)
+
+
+def test_an_owner_sends_a_task_and_a_worker_of_its_pool_reports(broker: Broker) -> None:
+    async def sent() -> tuple[Report, Any]:
+        sender, working = owner(host(broker, "owner")), worker(host(broker, "box"), {"skills": Echo()}, name="box")
+        serving = asyncio.ensure_future(working.run())
+        try:
+            report = await sender.result(str(await sender.submit(order())))
+            async with Cluster.opened(host(broker, "owner")) as cluster:
+                return report, await cluster.status()
+        finally:
+            await working.stop()
+            await serving
+            await sender.close()
+
+    report, status = asyncio.run(sent())
+    assert report.state == "success"
+    assert [(each["name"], each["pools"], each["done"]) for each in status["workers"]] == [("box", ["skills"], 1)]
+    assert (status["missing"], status["dead"]) == ([], [])
+
+
+async def refused(broker: Broker, name: str, act: Callable[[Client], Awaitable[Any]]) -> str:
+    """What the broker says when the host does something; empty if it allows it."""
+    said: list[str] = []
+
+    async def heard(error: Exception) -> None:
+        said.append(str(error))
+
+    seed = (broker.folder / "keys" / f"{name}.nk").read_text().strip()
+    inbox = names.inbox_of(seed)
+    client = await nats.connect(broker.url, nkeys_seed_str=seed, inbox_prefix=inbox, error_cb=heard)
+    try:
+        await act(client)
+        await client.flush()
+        for _ in range(100):
+            if said:
+                break
+            await asyncio.sleep(0.01)
+        return " ".join(said)
+    finally:
+        await client.close()
+
+
+def publishing(subject: str, body: bytes = b"") -> Callable[[Client], Awaitable[Any]]:
+    return lambda client: client.publish(subject, body, reply=client.new_inbox())
+
+
+def reading(subject: str) -> Callable[[Client], Awaitable[Any]]:
+    return lambda client: client.subscribe(subject)
+
+
+STREAM = json.dumps({"name": "MINE", "subjects": ["mine"]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "act", "is_allowed"),
+    [
+        ("box", publishing("nav.task.skills.k", b"an order"), False),
+        ("box", publishing("nav.cancel.k"), False),
+        ("box", publishing("$JS.API.STREAM.CREATE.MINE", STREAM), False),
+        ("box", publishing("$JS.API.STREAM.PURGE.NAV_TASKS"), False),
+        ("box", publishing("$JS.API.STREAM.DELETE.NAV_TASKS"), False),
+        ("box", publishing("$JS.API.CONSUMER.CREATE.NAV_REPORTS.mine"), False),
+        ("box", publishing("$JS.API.CONSUMER.MSG.NEXT.NAV_TASKS.worker"), False),
+        ("box", publishing("$JS.API.DIRECT.GET.NAV_REPORTS.nav.report.k"), False),
+        ("box", publishing("$JS.API.STREAM.MSG.GET.NAV_TASKS", b'{"seq": 1}'), False),
+        ("box", reading("nav.report.*"), False),
+        ("box", reading("nav.task.>"), False),
+        ("box", reading("nav.events.*"), False),
+        ("box", reading("_INBOX.>"), False),
+        ("box", reading(">"), False),
+        ("other", publishing("$JS.API.CONSUMER.MSG.NEXT.NAV_TASKS.skills"), False),
+        ("other", publishing("$JS.API.CONSUMER.MSG.NEXT.NAV_TASKS.mcp_github"), True),
+        ("box", publishing("$JS.API.CONSUMER.MSG.NEXT.NAV_TASKS.skills"), True),
+        ("box", publishing("nav.report.k"), True),
+        ("owner", publishing("nav.task.skills.k"), True),
+        ("owner", reading("nav.report.*"), True),
+    ],
+)
+def test_the_broker_allows_a_host_what_it_needs_and_nothing_else(
+    broker: Broker, name: str, act: Any, is_allowed: bool
+) -> None:
+    said = asyncio.run(refused(broker, name, act))
+    assert ("permissions violation" not in said.lower()) is is_allowed, said
+
+
+def test_a_host_without_a_key_of_the_broker_is_refused(broker: Broker, tmp_path: Path) -> None:
+    (tmp_path / "stranger.nk").write_text(new_nkey()[0])
+    for seed in ("", str(tmp_path / "stranger.nk")):
+        with pytest.raises(UsageProblem, match="refuses this host"):
+            asyncio.run(names.connect(settings(broker.url, seed=seed), "x"))
+
+
+def test_keys_are_for_the_person_only_and_no_file_is_replaced(tmp_path: Path) -> None:
+    written = write_configuration(tmp_path / "new", ["owner"], ["box=skills"], 4222)
+    assert [Path(file).stat().st_mode & 0o777 for file in written] == [0o600] * 3
+    seeds = {Path(file).read_text().strip() for file in written if file.endswith(".nk")}
+    assert len(seeds) == 2 and not any(seed in Path(written[0]).read_text() for seed in seeds)
+    with pytest.raises(UsageProblem, match="exists already"):
+        write_configuration(tmp_path / "new", ["owner"], [], 4222)
+
+
+@pytest.mark.parametrize("wrong", ["box=gpu>", "a b=skills", "owner=skills", "box=mcp.*"])
+def test_a_wrong_name_or_pool_is_refused(tmp_path: Path, wrong: str) -> None:
+    with pytest.raises(UsageProblem):
+        write_configuration(tmp_path / "new", ["owner"], [wrong], 4222)
