@@ -126,7 +126,7 @@ def test_a_file_that_is_not_text_is_an_error(place: Place, content: bytes) -> No
 def test_a_folder_and_a_kind_of_files_are_counted_as_a_whole(
     place: Place, message: str, words: int, files: int
 ) -> None:
-    for name, text in {
+    contents: dict[str, str | bytes] = {
         "README.md": "one two three",
         "docs/a.md": "four five six",
         "docs/deep/b.md": "seven eight nine",
@@ -135,7 +135,8 @@ def test_a_folder_and_a_kind_of_files_are_counted_as_a_whole(
         "docs/build/d.md": "is ignored",
         "node_modules/x/e.md": "is no file of the person",
         ".gitignore": "build/\n",
-    }.items():
+    }
+    for name, text in contents.items():
         place.write(name, text)
     subprocess.run(["git", "init", "-q", place.root], check=True)
     data = place.data(message)
