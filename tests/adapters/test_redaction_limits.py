@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from adapters.secret_examples import Example, examples
 from cpu_time import thread_seconds
-from navigator_kernel.adapters.secrets.redaction import AT_ONCE, REDACTED, Redactor, found, without_secrets
+from navigator_kernel.adapters.secrets.redaction import AT_ONCE, REDACTED, Redactor, found, search
 from navigator_kernel.adapters.secrets.shapes import PLACES, Shape, services
 
 pytestmark = pytest.mark.sample(1)
@@ -69,7 +69,7 @@ def test_texts_that_nearly_match_a_shape_take_time_in_proportion(shape: Shape) -
 @pytest.mark.parametrize("filler", FILLERS, ids=repr)
 def test_every_needle_with_filler_takes_time_in_proportion(filler: str) -> None:
     unit = "".join(needle + filler for needle in NEEDLES)
-    once, twice = (cpu_time(without_secrets, filled(unit, length), 3) for length in (AT_ONCE, 2 * AT_ONCE))
+    once, twice = (cpu_time(search, filled(unit, length), 3) for length in (AT_ONCE, 2 * AT_ONCE))
     assert twice < SLOWER * max(once, NOISE) and once < FAR_TOO_LONG, (once, twice)
 
 
@@ -95,9 +95,9 @@ def test_a_megabyte_that_nearly_contains_secrets_is_done_or_withheld_in_time(uni
 )
 def test_any_text_is_searched_in_bounded_time_and_its_redaction_is_idempotent(pieces: list[str]) -> None:
     unit = "".join(pieces) or "a"
-    assert cpu_time(without_secrets, filled(unit, AT_ONCE // 4)) < FAR_TOO_LONG
-    once = without_secrets(unit)
-    assert without_secrets(once) == once
+    assert cpu_time(search, filled(unit, AT_ONCE // 4)) < FAR_TOO_LONG
+    once = Redactor().text(unit)
+    assert Redactor().text(once) == once
     assert [(one.begin, one.end) for one in found(unit) if not 0 <= one.begin < one.end <= len(unit)] == []
 
 

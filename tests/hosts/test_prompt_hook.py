@@ -76,8 +76,22 @@ def test_the_last_skill_of_a_session_is_named_again_after_the_host_compacted_its
     assert after("a", **compacted) == ""
     assert "code-review" in after("a", prompt="please review this code", hook_event_name="UserPromptSubmit")
     assert after("a", prompt="why is the sky blue?", hook_event_name="UserPromptSubmit") == ""
-    assert "the last skill of this session is code-review" in after("a", **compacted)
+    assert "The last skill of this session is code-review" in after("a", **compacted)
     assert (after("b", **compacted), after("a", hook_event_name="SessionStart", source="startup")) == ("", "")
+
+
+def test_the_open_steps_of_a_workflow_are_named_after_the_host_compacted_its_context(here: Place) -> None:
+    (here.root / "notes.txt").write_bytes(b"")
+    data = {"session_id": "c", "cwd": str(here.root), "hook_event_name": "SessionStart", "source": "compact"}
+    assert hooked(here, json.dumps(data).encode()).stdout == b""
+    asked = here.json("ask", "make a report of the data in @notes.txt and then count the words in the report")
+    token = asked["workflow"]["token"]
+    assert hooked(here, json.dumps(data).encode()).stdout == b""  # nobody has agreed to the plan
+    here.run("workflow", "approve", token)  # csv-report fails: the file is empty
+    told = json.loads(hooked(here, json.dumps(data).encode()).stdout)["hookSpecificOutput"]["additionalContext"]
+    assert f"Workflow run {token} has open steps: step 1 (csv-report), step 2 (word-count)." in told
+    here.run("workflow", "abort", token)
+    assert hooked(here, json.dumps(data).encode()).stdout == b""
 
 
 def test_cursor_and_kimi_code_get_the_hint_in_their_own_form(here: Place) -> None:

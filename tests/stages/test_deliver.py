@@ -363,10 +363,27 @@ def test_a_failure_is_as_it_came_where_it_is_to_be_propagated_or_no_model_can_fi
     assert (report.data, report.raw) == (LONG_FAILURE["data"], LONG_FAILURE["raw"])
 
 
+@pytest.mark.parametrize(
+    ("msg", "summary"),
+    [
+        ("Traceback\n  File\nthere is no .png file in the project\n", "it broke: there is no .png file in the project"),
+        ("\x1b[31mno luck\x1b[0m\n----\n}\n", "it broke: no luck"),
+        ("word " * 60, f"it broke: {('word ' * 60)[:199]}…"),
+        ("", "it broke"),
+    ],
+)
+def test_the_summary_of_a_failed_program_ends_with_the_last_line_that_it_wrote(
+    tmp_path: Path, msg: str, summary: str
+) -> None:
+    packet = order(target="skill:a")
+    found = {"state": "error", "summary": "it broke", "data": {"type": "ExitCode", "msg": msg}}
+    assert done(tmp_path, [[packet]], {"skill:a": found}).reports[0].summary == summary
+
+
 @pytest.mark.requirement("PKT-5")
 def test_a_failure_that_is_to_be_summarised_is_one_line_and_the_rest_is_in_a_file(tmp_path: Path) -> None:
     report = failed(tmp_path, "summarize").reports[0]
-    assert (report.state, report.summary, report.raw) == ("error", "it broke", None)
+    assert (report.state, report.summary, report.raw) == ("error", "it broke: line", None)
     assert report.data == {"type": "ExitCode", "status": 3, "offloaded": "step-1.json"}
     whole = json.loads((tmp_path / "step-1.json").read_text("utf-8"))
     assert whole == {"data": LONG_FAILURE["data"], "raw": LONG_FAILURE["raw"]}

@@ -62,17 +62,27 @@ def _said(data: bytes) -> str:
 
 def render_hint(found: dict[str, object], *, is_compacted: bool = False) -> str:
     """The text with the skill that fits, or with up to SHOWN that may fit, one per line; empty if there is none. If the
-    host has compacted its context, the skill is the last one that fitted in the session."""
+    host has compacted its context, the skill is the last one that fitted in the session, and the open steps of a
+    workflow that is under way in the project are named."""
     options, skill = found.get("options"), found.get("entity")
     taken = found.get("kind") == "skills" and isinstance(skill, str)
     names = [skill] if taken else options if isinstance(options, list) else []
     shown = [name for name in map(str, names[:SHOWN]) if name.isprintable() and len(name) <= 64]
-    if not shown:
+    steps, run = found.get("steps") if is_compacted else None, found.get("run")
+    steps = (
+        [step for step in map(str, steps) if step.isprintable() and len(step) <= 100] if isinstance(steps, list) else []
+    )
+    if not (shown or steps):
         return ""
     how = "load it with the tool load_skill of the MCP server navigator and follow it"
     if is_compacted:
-        last = f"the context was compacted, and the last skill of this session is {shown[0]}"
-        return f"Navigator: {last}. If its task has open steps, {how}."
+        last = f" The last skill of this session is {shown[0]}. If its task has open steps, {how}." if shown else ""
+        work = (
+            f" Workflow run {run} has open steps: {', '.join(steps)}. navigator workflow resume {run} goes on."
+            if steps
+            else ""
+        )
+        return f"Navigator: the context was compacted.{last}{work}"
     if taken:
         return f"Navigator: the installed skill {shown[0]} fits this message. Before anything else, {how}."
     listed = "".join(f"\n- {name}" for name in shown)

@@ -21,7 +21,8 @@ from navigator_kernel.events import (
     ToolCallCompleted,
     ToolCallStarted,
 )
-from navigator_kernel.language.wording import say
+from navigator_kernel.language.wording import COLON, say
+from navigator_kernel.text import clean, shorten
 from navigator_kernel.turn.workflow_run import WorkflowOutcome, held_run
 from navigator_kernel.values.packet import Meta, Report
 from navigator_kernel.values.redact import Redact, same
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 KERNEL = "kernel"  # the agent of orders without a subagent: for messages without a skill
 OFFLOAD_AT = 32 * 1024  # characters of data or raw output that a report can carry
+REASON = 200  # characters of what a failed program wrote that its summary shows
 
 
 class DispatchDeps(Struct, frozen=True, kw_only=True):
@@ -181,7 +183,7 @@ def end(begun: StartedStep, report: Report, delivery: DispatchDeps, emit: Emit) 
         prompt, data = str(report.data["prompt"]), {key: report.data[key] for key in ("skill", "kind", "backend")}
         report = replace(report, data=data, raw=None)
     report = _redacted(report if prompt else checked(packet, report), delivery.redact)
-    report = _fitted(packet, _failed_as_asked(packet, report, delivery), delivery)
+    report = _fitted(packet, _failed_as_asked(packet, _with_reason(packet, report), delivery), delivery)
     report = replace(report, target=packet.task_spec.target)
     name = _skill_name(packet)
     if packet.agent == KERNEL:
@@ -215,6 +217,16 @@ def _redacted(report: Report, redact: Redact) -> Report:
     return replace(
         report, summary=redact(report.summary), data=redact(report.data), raw=redact(report.raw), effects=effects
     )
+
+
+def _with_reason(packet: Packet, report: Report) -> Report:
+    """The report whose summary ends with the last line that a failed program wrote, which is often a sentence for
+    people. The line is cut after secrets are replaced, so that no half of one is shown."""
+    lines = clean(str(report.data.get("msg", ""))).split("\n") if report.data.get("type") == "ExitCode" else ()
+    reason = next((line for line in reversed(lines) if any(map(str.isalpha, line))), "")
+    if not reason:
+        return report
+    return replace(report, summary=f"{report.summary}{COLON[packet.context.language]}{shorten(reason, REASON)}")
 
 
 def checked(packet: Packet, report: Report) -> Report:

@@ -12,6 +12,7 @@ from navigator_kernel.values.packet import Report
 
 MAX_STEPS = 3  # WFL-3
 RunState = Literal["proposed", "running", "waiting", "stopped", "done", "aborted"]
+OPEN = ("running", "waiting", "stopped")
 Location = Literal["inline", "file", "both"]
 OutputFormat = Literal["markdown", "json", "text"]
 FOLDER = "mybox/workflows"
@@ -101,6 +102,13 @@ class WorkflowRun(Struct, frozen=True, kw_only=True):
     def has_begun(self) -> bool:
         """False for a plan that waits for its first yes or was declined."""
         return bool(self.records) or self.state not in {"proposed", "aborted"}
+
+    @property
+    def open_steps(self) -> list[str]:
+        """`step NUMBER (TARGET)` for each step that has not succeeded; empty for a run that is not under way."""
+        done = {one.step for one in self.records if one.report is not None and one.report.state == "success"}
+        steps = enumerate(self.plan.steps, 1) if self.has_begun and self.state in OPEN else ()
+        return [f"step {number} ({step.skill})" for number, step in steps if number not in done]
 
     @property
     def done(self) -> int:

@@ -257,12 +257,6 @@ def _without_word(text: str, word: str) -> str:
 # ---- one text
 
 
-def without_secrets(text: str) -> str:
-    """`text` with `[redacted]` in place of everything like a secret; withheld if every round finds another one."""
-    spans = search(text)
-    return _withheld(text) if spans is None else _without(text, spans.places)
-
-
 def search(text: str) -> Found | None:
     """What is like a secret in `text`, as it is and with its escapes decoded; None if every round finds another one."""
     places, values = list[tuple[int, int]](), dict[str, None]()

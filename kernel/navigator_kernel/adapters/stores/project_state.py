@@ -27,7 +27,7 @@ from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.adapters.files.writer import PRIVATE, FolderWriter, Stamp, make_private, read_bounded, stamp
 from navigator_kernel.config.project_root import is_project
 from navigator_kernel.digests import blake2b
-from navigator_kernel.errors import Busy, KernelError, Refused
+from navigator_kernel.errors import Busy, KernelError
 from navigator_kernel.text import warn
 
 BOX = "mybox"
@@ -362,7 +362,6 @@ def _offer(record: Record, here: Place) -> str:
 # Makes the person's state folder, and notes when this version first used it.
 
 NOTE = "home.json"
-_LIMIT = 4096  # bytes
 _OWN = frozenset({"projects", NOTE})  # names that an earlier version never wrote
 
 
@@ -375,15 +374,6 @@ def make_home(folder: Path) -> None:
         body = json.dumps({"v": 2, "upgraded_at": time.time_ns() if used else 0})
         FolderWriter([folder]).create(folder / NOTE, body.encode(), mode=0o600)  # the first process decides
     make_private(folder)
-
-
-def upgraded_at(folder: Path) -> int:
-    """When this version first used a home of an earlier version, in ns; 0 for a home that no earlier version used."""
-    make_home(folder)
-    try:
-        return int(json.loads(read_bounded(folder / NOTE, _LIMIT))["upgraded_at"])
-    except (OSError, ValueError, KeyError, TypeError, Refused):
-        return 0  # a note that cannot be read allows nothing
 
 
 def _was_used(folder: Path) -> bool:

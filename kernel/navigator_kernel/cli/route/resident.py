@@ -10,6 +10,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ Routed = Callable[[App, str, int, "ProjectFiles | None"], Mapping[str, Any]]
 PATIENCE = 5.0  # seconds that a client has to send its request, and again to read the answer
 PATH_LIMIT = 107  # bytes of a socket's path, the system's limit
 SESSIONS = 200  # sessions of hosts whose skill is remembered
+RECENT = timedelta(days=1)  # age of a workflow run that is still named to a host
 LOOK = 1.0  # seconds between two checks for changed files
 _TICK = 1.0  # seconds between two checks of the clock and the socket
 _QUEUE = 64  # clients that can wait for a connection
@@ -106,9 +108,11 @@ class _Answers(Struct, kw_only=True):
     def to(self, line: bytes) -> bytes:
         try:
             text, k, base, session = self._asked(line)
-            if session and not text:
-                return self._named.get(session) or _line({"exit_code": NotFound.exit_code})
             app = self.refresh()
+            if session and not text:
+                named, run = self._named.get(session), _under_way(app)
+                body = {"exit_code": 0 if named or run else NotFound.exit_code, **json.loads(named or b"{}")}
+                return _line({"kind": "direct", **body, **run} if named or run else body)
             with app.bare.catalogue.glance():
                 route = self.routed(app, text, k, ProjectFiles(app.root, base))
             answer = _line({"exit_code": 0, **route})
@@ -158,6 +162,15 @@ class _Answers(Struct, kw_only=True):
             ):
                 return text, k, Path(base), session
         raise UsageProblem("the request does not fit", hint='{"v": 1, "root": …, "text": …, "k": 1 to 100}')
+
+
+def _under_way(app: App) -> dict[str, Any]:
+    """The newest workflow run with open steps that was touched within RECENT: `{run, steps}`; empty for none."""
+    since = (datetime.now(UTC) - RECENT).isoformat()
+    for run in app.bare.journal.listed():
+        if run.updated > since and (steps := run.open_steps):
+            return {"run": run.token, "steps": steps}
+    return {}
 
 
 class _Desk(Struct, kw_only=True):

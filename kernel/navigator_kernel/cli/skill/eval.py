@@ -260,10 +260,10 @@ def compared(app: App, project: Project, before: Sequence[Outcome], against: str
     settings, skills = _other(app, project, against)
     with TemporaryDirectory(prefix="navigator-") as folder:
         after = tried(project, [one.case for one in before], settings, skills, Path(folder))
-    body = difference(before, after)
+    body = difference(before, after, "en" if as_json else app.spoken)
     worse = any(one["change"] == "worse" for one in body["changes"])
     body = {"exit_code": int(worse), "against": against, **body}
-    document(body) if as_json else show(body)
+    document(body) if as_json else show(body, app.spoken)
     return int(worse)
 
 
@@ -287,31 +287,34 @@ def tried(
     return routed(cases, trial)
 
 
-def difference(before: Sequence[Outcome], after: Sequence[Outcome]) -> dict[str, Any]:
+def difference(before: Sequence[Outcome], after: Sequence[Outcome], language: Language = "en") -> dict[str, Any]:
     """`{before, after, changes: [{query, wanted, before, after, change}]}`; `change` is better, worse or other."""
     changes = []
     for one, other in zip(before, after, strict=True):
         if one.choice == other.choice:
             continue
-        wanted = one.case.wanted or f"not {one.case.skill}"
-        went = {"before": _went(one), "after": _went(other), "change": better(one, other)}
+        wanted = one.case.wanted or say("eval.not", language, skill=one.case.skill)
+        went = {"before": _went(one, language), "after": _went(other, language), "change": better(one, other)}
         changes.append({"query": one.case.query, "wanted": wanted, **went})
     return {"before": score(before).to_dict(), "after": score(after).to_dict(), "changes": changes}
 
 
-def show(body: Mapping[str, Any]) -> None:
-    rows = [(name.replace("_", " "), *(f"{body[when][name]:.3f}" for when in ("before", "after"))) for name in FIGURES]
+def show(body: Mapping[str, Any], language: Language) -> None:
+    rows = [
+        (say(f"figure.{name}", language), *(f"{body[when][name]:.3f}" for when in ("before", "after")))
+        for name in FIGURES
+    ]
     table(("", "now", "then"), rows)
     for one in sorted(body["changes"], key=lambda one: ("worse", "better", "other").index(one["change"])):
-        query = shorten(one["query"], 80)
-        lines(f"{one['change']}: {query!r} wanted {one['wanted']}: {one['before']} → {one['after']}")
+        change, query = say(f"change.{one['change']}", language), repr(shorten(one["query"], 80))
+        lines([say("eval.changed", language, **{**one, "change": change, "query": query})])
     note(f"{len(body['changes'])} of {body['before']['cases']} messages change")
 
 
-def _went(one: Outcome) -> str:
-    if one.choice.skill:
-        return one.choice.skill
-    return f"offers {', '.join(one.choice.asked)}" if one.choice.asked else "nothing"
+def _went(one: Outcome, language: Language) -> str:
+    if one.choice.skill or not one.choice.asked:
+        return one.choice.skill or say("eval.nothing", language)
+    return say("eval.offers", language, names=BETWEEN[language].join(one.choice.asked))
 
 
 def _other(app: App, project: Project, against: str) -> tuple[Settings, Sequence[SkillDef]]:

@@ -16,7 +16,7 @@ from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill.work import busy, dry_option, filter_options, place_options, reach_options, show_json
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.language.chinese import in_language
-from navigator_kernel.language.wording import fixes
+from navigator_kernel.language.wording import COLON, fixes, say
 from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.text import Language, numbered
 
@@ -192,8 +192,9 @@ def validate(app: App, *, path: str, strict: bool, as_json: bool) -> int:
 
 def _line(finding: Mapping[str, Any], language: Language) -> str:
     at = f":{finding['line']}" if finding["line"] else ""
-    where = "" if finding["path"] == "SKILL.md" else f" {finding['path']}"
-    return f"{at}: {finding['level']}: {finding['code']}:{where} {in_language(finding['message'], language)}"
+    where = "" if finding["path"] == "SKILL.md" else f"{finding['path']} "
+    told = COLON[language].join((say(f"level.{finding['level']}", language), finding["code"], where))
+    return f"{at}: {told}{in_language(finding['message'], language)}"
 
 
 COMMANDS: Mapping[str, click.Command] = {

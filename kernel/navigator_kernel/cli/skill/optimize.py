@@ -19,7 +19,7 @@ from navigator_kernel.errors import UsageProblem
 from navigator_kernel.evals.cases import EvalCase
 from navigator_kernel.evals.score import Outcome, worth
 from navigator_kernel.skills.catalog.aliases import other_words
-from navigator_kernel.text import clean, lazy_compile
+from navigator_kernel.text import Language, clean, lazy_compile
 from navigator_kernel.values.chat import Spent
 
 if TYPE_CHECKING:
@@ -80,19 +80,20 @@ def optimize(app: App, *, name: str, model_name: str, yes: bool, as_json: bool) 
         trial = _Trial(app, project, bare, cases, Path(folder))
         now = trial.outcomes(skill.description)
         best, then = _best(trial, now, asked)
-    body = {"skill": skill.name, "description": skill.description, **difference(now, then)}
+    changes = difference(now, then, "en" if as_json else app.spoken)
+    body = {"skill": skill.name, "description": skill.description, **changes}
     body |= {"proposed": None if best == skill.description else best, **spent.to_dict()}
-    document(body) if as_json else _show(body)
+    document(body) if as_json else _show(body, app.spoken)
 
 
 def _cases(app: App, project: Project, skill: SkillDef) -> list[EvalCase]:
-    """The evals of all skills, and the examples of this one. UsageProblem if no message is known for it."""
+    """The evals of all skills, and the examples of this one. UsageProblem if there is none for it."""
     every = [one for one in project.catalogue.list_resources() if one.type == "skill"]
     cases, _ = gathered(app, project, every, whole=True)
     own = [EvalCase(skill.name, "examples", text, should_trigger=True) for text in (*skill.examples, *skill.triggers)]
     if not own and not any(one.wanted == skill.name for one in cases):
         hint = f"write evals/{skill.name}.json into its folder, or: navigator skill learn {skill.name}"
-        raise UsageProblem(f"no message is known for {skill.name!r} is for", hint=hint)
+        raise UsageProblem(f"there is no message that {skill.name!r} is for", hint=hint)
     return [*cases, *own]
 
 
@@ -116,8 +117,8 @@ def _worth(found: Sequence[Outcome]) -> int:
     return sum(map(worth, found))
 
 
-def _show(body: Mapping[str, Any]) -> None:
-    show(body)
+def _show(body: Mapping[str, Any], language: Language) -> None:
+    show(body, language)
     if body["proposed"] is None:
         note("no proposal routes the messages better")
         return
