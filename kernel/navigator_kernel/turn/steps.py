@@ -180,8 +180,8 @@ def _leader(step: BoundStep) -> str:
 
 
 def _is_cut(before: BoundStep, step: BoundStep, *, asks: bool) -> bool:
-    """Whether one wish was cut into these: the first part is not a request by its form, or the second is an object and the
-    first means no skill, or the same."""
+    """Whether one wish was cut into these: the first part is not a request by its form, or the second is an object and
+    the first means no skill, or the same."""
     if before.skill:
         return False
     is_request = is_order(before.text) or asks_to_look(before.text)
