@@ -215,10 +215,10 @@ class PostgresStores:
             raise
         finally:
             with self._guard:
-                if not connection.closed and len(self._idle) < IDLE:
+                is_kept = not connection.closed and len(self._idle) < IDLE
+                if is_kept:
                     self._idle.append(connection)
-                    connection = None  # type: ignore[assignment]
-            if connection is not None:
+            if not is_kept:
                 connection.close()
 
     def _begun(self, alone: str) -> psycopg.Connection[Any]:
@@ -256,7 +256,7 @@ class PostgresStores:
                 return
         with self._transaction("migrations") as database:
             query = "SELECT to_regclass(?) IS NOT NULL"
-            if not database.execute(query, (f'"{self._schema}".versions',)).fetchone()[0]:  # type: ignore[index]
+            if database.execute(query, (f'"{self._schema}".versions',)).fetchone() != (True,):
                 if not database.execute("SELECT 1 FROM pg_namespace WHERE nspname = ?", (self._schema,)).fetchone():
                     database.execute(f'CREATE SCHEMA "{self._schema}"')
                 database.execute("CREATE TABLE versions (subject TEXT PRIMARY KEY, version INTEGER NOT NULL)")

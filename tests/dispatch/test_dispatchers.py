@@ -18,7 +18,7 @@ from navigator_kernel.errors import Busy, ConsentNeeded, KernelError, NotFound, 
 from navigator_kernel.ports import Dispatcher
 from navigator_kernel.values.packet import Packet, Report, packet_from_yaml
 
-pytestmark = pytest.mark.ci
+pytestmark = [pytest.mark.ci, pytest.mark.wide]
 
 
 @dataclass(kw_only=True)

@@ -21,7 +21,7 @@ from navigator_nats import broker as names
 from navigator_nats.inspection import Cluster
 from navigator_nats.rights import new_nkey, write_configuration
 
-pytestmark = pytest.mark.ci
+pytestmark = [pytest.mark.ci, pytest.mark.wide]
 
 
 class Echo:

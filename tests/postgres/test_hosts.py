@@ -23,7 +23,7 @@ from navigator_postgres.stores import PostgresStores
 from postgres_server import PostgresServer, new_project
 from workflows.crashing import DOUBLES, DRAWS, KILLED, LIMIT, TAKES_TEXT, Box, box_in, ended, wait_for
 
-pytestmark = pytest.mark.ci
+pytestmark = [pytest.mark.ci, pytest.mark.wide]
 
 TWO = "run draw-number and then run double-it"
 LEASE = 2.0  # seconds, as `new_project` sets it

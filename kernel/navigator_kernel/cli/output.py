@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import combining, east_asian_width
 
 from navigator_kernel.language.chinese import in_language
-from navigator_kernel.text import Language, clean, escaped
+from navigator_kernel.text import clean, escaped
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.live import Live
 
+    from navigator_kernel.text import Language
     from navigator_kernel.values.packet import Style
 
 
@@ -46,10 +47,7 @@ def lines(text: str | Iterable[str]) -> None:
 def model_text(text: str) -> None:
     """Prints a model's text, on a terminal as it is meant to look."""
     if is_formatted():
-        from rich.markdown import Markdown
-
-        _screen().print(Markdown(clean(text), hyperlinks=False))
-        sys.stdout.flush()
+        _markdown(text)
     else:
         lines(text)
 
@@ -57,6 +55,13 @@ def model_text(text: str) -> None:
 def is_formatted() -> bool:
     """Whether a model's text is shown as Markdown: a terminal can move its cursor."""
     return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def _markdown(text: str) -> None:
+    from rich.markdown import Markdown
+
+    _screen().print(Markdown(clean(text), hyperlinks=False))
+    sys.stdout.flush()
 
 
 def draft(text: str, live: Live | None) -> Live:

@@ -48,9 +48,7 @@ HOSTS = (
 def found(root: Path, own: Path, settings: Mapping[str, McpServer]) -> Found:
     """All configured servers; the settings take precedence over the person's own file, and that over the project's."""
     theirs = servers_in(root / PROJECT_FILE, "project", lenient=True)
-    theirs = theirs._replace(
-        servers={name: one for name, one in theirs.servers.items() if one.args[-2:] != ("mcp", "serve")}
-    )
+    theirs = theirs._replace(servers={name: one for name, one in theirs.servers.items() if not _is_this(one)})
     mine = servers_in(own, "user", lenient=False)
     hidden = theirs.servers.keys() & {*mine.servers, *settings}
     greedy = [name for name, server in theirs.servers.items() if server.network]
@@ -64,15 +62,15 @@ def found(root: Path, own: Path, settings: Mapping[str, McpServer]) -> Found:
     return Found({**project, **mine.servers, **settings}, tuple(sorted(notes)))
 
 
+def _is_this(server: McpServer) -> bool:
+    """Whether the server is this kernel, which `navigator host install` adds to the file for others."""
+    return server.args[-2:] == ("mcp", "serve")
+
+
 def servers_in(file: Path, origin: str, keys: tuple[str, ...] = ("mcpServers",), *, lenient: bool) -> Found:
     """The servers in `file`. Damaged if it cannot be read, or with `lenient` a note: it may be a stranger's file."""
     try:
-        # The table at `keys`, empty if there is no file; Damaged if it cannot be read
-        table: Any = whole(file)
-        for key in keys:
-            table = table.get(key, {}) if isinstance(table, dict) else table
-        if not isinstance(table, dict):
-            raise Damaged(f"{str(file)!r} has no table {'.'.join(keys)!r}", hint="correct or remove the file")
+        table = table_in(file, keys)
     except (Damaged, UsageProblem) as error:
         if lenient:
             return Found({}, (error.message,))
@@ -89,6 +87,16 @@ def servers_in(file: Path, origin: str, keys: tuple[str, ...] = ("mcpServers",),
     return Found(servers, tuple(notes))
 
 
+def table_in(file: Path, keys: tuple[str, ...] = ("mcpServers",)) -> dict[str, Any]:
+    """The table at `keys`, empty if there is no file; Damaged if it cannot be read."""
+    held: Any = whole(file)
+    for key in keys:
+        held = held.get(key, {}) if isinstance(held, dict) else held
+    if not isinstance(held, dict):
+        raise Damaged(f"{str(file)!r} has no table {'.'.join(keys)!r}", hint="correct or remove the file")
+    return held
+
+
 def whole(file: Path) -> dict[str, Any]:
     """The whole document of a JSON or TOML file."""
     try:
@@ -103,15 +111,19 @@ def whole(file: Path) -> dict[str, Any]:
     try:
         text = body.decode("utf-8-sig")
         if file.suffix == ".toml":
-            import tomllib
-
-            return tomllib.loads(text)
+            return _of_toml(text)
         document = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError) as error:
         raise Damaged(f"{str(file)!r} cannot be read: {error}", hint="correct or remove the file") from error
     if not isinstance(document, dict):
         raise Damaged(f"{str(file)!r} holds no table", hint="correct or remove the file")
     return document
+
+
+def _of_toml(text: str) -> dict[str, Any]:
+    import tomllib
+
+    return tomllib.loads(text)
 
 
 def of_hosts(root: Path, home: Path) -> Iterator[tuple[HostFile, Path, Found]]:

@@ -101,8 +101,8 @@ def wants_path(specs: Sequence[ParamSpec]) -> bool:
 
 
 def meant(request: PreprocessingResult, specs: Sequence[ParamSpec] = ()) -> Sequence[FileReference]:
-    """What the message names in plain words, but not inside a text that it gives. `*.py` is no file for a skill with a
-    parameter for endings."""
+    """What the message names in plain words, but not inside a text that it gives. `*.py` is not a file for a skill with
+    a parameter for endings."""
     text = given_text(request.need).strip()
     takes_endings = any(spec.validation == "endings" for spec in specs)
     return [

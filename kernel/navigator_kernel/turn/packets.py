@@ -104,7 +104,7 @@ def one_subject_each(
     one."""
     paths = [spec for spec in specs if spec.validation in PATHS]
     if not paths or (len(paths) > 1 and len({spec.instead_of or spec.name for spec in paths}) > 1):
-        return [(arguments, request)]  # they are no alternatives
+        return [(arguments, request)]  # two that are not alternatives
     if arguments:
         words = [path for word in arguments for path in _matching(word, request.base)]
         places = [word for word in words if is_there(request.base / word)]

@@ -139,7 +139,7 @@ def list_steps(
 
 def _side_by_side(text: str, names: Sequence[str], ground: PlanningContext) -> Sequence[str]:
     """The wishes of a text that nothing orders, if a command does one of them, and another skill or none the next: a
-    command does its own work only, while the text as a whole is for a skill that is read. A part that is no request
+    command does its own work only, while the text as a whole is for a skill that is read. A part that is not a request
     by its form is a wish of its own only if it clearly means another skill than the part before."""
     texts: list[str] = []
     bound: list[BoundStep] = []
@@ -180,8 +180,8 @@ def _leader(step: BoundStep) -> str:
 
 
 def _is_cut(before: BoundStep, step: BoundStep, *, asks: bool) -> bool:
-    """Whether one wish was cut into these: the first part is no request by its form, or the second is an object and the
-    first means no skill, or the same."""
+    """Whether one wish was cut into these: the first part is not a request by its form, or the second is an object and
+    the first means no skill, or the same."""
     if before.skill:
         return False
     is_request = is_order(before.text) or asks_to_look(before.text)

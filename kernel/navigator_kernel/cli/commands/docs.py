@@ -37,19 +37,7 @@ def command(app: App, *, page: str | None, as_json: bool) -> None:
     if as_json:
         document({"page": found.name, "title": found.title, "text": found.text})
     elif sys.stdout.isatty():
-        # Renders Markdown, in a pager if it is longer than the terminal
-        from rich.console import Console
-        from rich.markdown import Markdown
-
-        size = os.get_terminal_size()
-        console = Console(width=min(size.columns, WIDEST))
-        with console.capture() as captured:
-            console.print(Markdown(clean(found.text), hyperlinks=False))
-        shown = captured.get()
-        if shown.count("\n") < size.lines:
-            click.echo(shown, nl=False)
-        else:
-            click.echo_via_pager(shown)
+        _show(found.text)
     else:
         lines(found.text.removesuffix("\n"))
 
@@ -60,6 +48,22 @@ def _list(app: App, *, as_json: bool) -> None:
         document({"pages": [{"page": one.name, "title": one.title, "summary": one.summary} for one in found]})
     else:
         table(("page", "what it is about"), [(one.name, one.summary) for one in found])
+
+
+def _show(text: str) -> None:
+    """Renders Markdown, in a pager if it is longer than the terminal."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    size = os.get_terminal_size()
+    console = Console(width=min(size.columns, WIDEST))
+    with console.capture() as captured:
+        console.print(Markdown(clean(text), hyperlinks=False))
+    shown = captured.get()
+    if shown.count("\n") < size.lines:
+        click.echo(shown, nl=False)
+    else:
+        click.echo_via_pager(shown)
 
 
 # Finds the pages of this release and reads them for a terminal: `docs/` in the source tree, else in the package.

@@ -8,7 +8,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,6 +32,8 @@ from navigator_kernel.text import clean, lazy_compile, numbered, shorten, strip_
 from navigator_kernel.values.mcp import McpServer, OfferedTool, server_from
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mcp.server.lowlevel import Server
     from rich.progress import Progress
 
@@ -69,16 +71,7 @@ def serve(app: App, *, http: bool, host: str, port: int, check: bool, as_json: b
         raise UsageProblem("the protocol uses stdout, so there is no JSON document", hint="--json goes with --http")
     server = _server(app)
     if http:
-        from navigator_kernel.mcp_server.server import serve as over_http
-
-        def ready(url: str) -> None:
-            if as_json:
-                document({"url": url})
-                sys.stdout.flush()
-            else:
-                note(f"answering at {url}")
-
-        over_http(server, host, port, _token(), ready)
+        _over_http(server, host, port, as_json=as_json)
     else:
         asyncio.run(_over_stdio(server))
 
@@ -115,6 +108,19 @@ def _server(app: App) -> Server[Any]:
             return await app.turns.take(message, session, keep="waiting")
 
     return mcp_server(KernelTools(kernel=app.project, take=take), SkillResources(app.project.catalogue))
+
+
+def _over_http(server: Server[Any], host: str, port: int, *, as_json: bool) -> None:
+    from navigator_kernel.mcp_server.server import serve as over_http
+
+    def ready(url: str) -> None:
+        if as_json:
+            document({"url": url})
+            sys.stdout.flush()
+        else:
+            note(f"answering at {url}")
+
+    over_http(server, host, port, _token(), ready)
 
 
 async def _over_stdio(server: Server[Any]) -> None:

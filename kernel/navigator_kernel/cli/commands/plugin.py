@@ -18,6 +18,7 @@ from navigator_kernel.errors import KernelError, NotFound
 
 if TYPE_CHECKING:
     from navigator_kernel.plugins import Failure, Plugins
+    from navigator_kernel.ports import ProjectPorts
 
 
 @click.group("plugin")
@@ -64,21 +65,29 @@ def tried(app: App) -> Sequence[Failure]:
         project.router.recognise("which skill is meant")
         project.router.retrieve("which skill is meant", 1)
     if "kernel_register_commands" in brought:
-        from navigator_kernel.cli.registry import commands_of
-
-        commands_of(plugins, app.root)
+        _try_commands(plugins, app.root)
     if "kernel_register_tools_and_endpoints" in brought:
-        from navigator_kernel.gateway.plugin_endpoints import plugin_endpoints
-
-        try:
-            from navigator_kernel.gateway import server
-        except ImportError:  # without the extra 'gateway' there is no server whose endpoints one could repeat
-            plugin_endpoints(plugins, project.plugin_ports, (), 0.0)
-        else:
-            plugin_endpoints(plugins, project.plugin_ports, server.ENDPOINTS, 0.0)
+        _try_endpoints(plugins, project.plugin_ports)
     if "kernel_scan_skill" in brought:
         _try_scanners(plugins)
     return plugins.failures
+
+
+def _try_commands(plugins: Plugins, root: Path) -> None:
+    from navigator_kernel.cli.registry import commands_of
+
+    commands_of(plugins, root)
+
+
+def _try_endpoints(plugins: Plugins, project: ProjectPorts) -> None:
+    from navigator_kernel.gateway.plugin_endpoints import plugin_endpoints
+
+    try:
+        from navigator_kernel.gateway import server
+    except ImportError:  # without the extra 'gateway' there is no server whose endpoints one could repeat
+        plugin_endpoints(plugins, project, (), 0.0)
+    else:
+        plugin_endpoints(plugins, project, server.ENDPOINTS, 0.0)
 
 
 def _try_scanners(plugins: Plugins) -> None:

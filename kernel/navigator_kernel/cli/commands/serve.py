@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -18,6 +17,8 @@ from navigator_kernel.errors import NotFound, NotLoadable, UsageProblem
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.gateway.tokens import KeptToken, TokenStore
     from navigator_kernel.values.http.endpoint import Role
@@ -88,9 +89,7 @@ def command(
         if (certificate is None) is not (key is None):
             raise UsageProblem("a certificate needs its key", hint="give --certificate and --key")
         if logs == "json":
-            from navigator_kernel.gateway.logs import log_as_json
-
-            log_as_json()
+            _log_as_json()
         tls = (certificate, key) if certificate is not None and key is not None else None
         _serve(
             app,
@@ -104,6 +103,12 @@ def command(
             patience=patience,
             as_json=as_json,
         )
+
+
+def _log_as_json() -> None:
+    from navigator_kernel.gateway.logs import log_as_json
+
+    log_as_json()
 
 
 def _serve(

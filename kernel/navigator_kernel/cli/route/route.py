@@ -66,15 +66,7 @@ def command(
         _stay(app, text, idle, as_json=as_json)
         return
     if index:
-        from navigator_kernel.cli.route.index import make_index
-
-        if text:
-            raise UsageProblem("--index takes no message", hint=f"navigator route {shlex.quote(text)}")
-        count = make_index(app)
-        if as_json:
-            document({"skills": count, "exit_code": 0})
-        else:
-            note(f"{numbered(count, 'skill')} in the index")
+        _index(app, text, as_json=as_json)
         return
     routing = _from_resident(app, text, k) if resident else None
     routing = routing or routed(app, text, k)
@@ -89,6 +81,18 @@ def _from_resident(app: App, text: str, k: int) -> dict[str, Any] | None:
     from navigator_kernel.daemon.client import ask
 
     return ask(text, str(app.root), k, start=True) if text.strip() and not any(app.flags.values()) else None
+
+
+def _index(app: App, text: str, *, as_json: bool) -> None:
+    from navigator_kernel.cli.route.index import make_index
+
+    if text:
+        raise UsageProblem("--index takes no message", hint=f"navigator route {shlex.quote(text)}")
+    count = make_index(app)
+    if as_json:
+        document({"skills": count, "exit_code": 0})
+    else:
+        note(f"{numbered(count, 'skill')} in the index")
 
 
 def _stay(app: App, text: str, idle: int, *, as_json: bool) -> None:
@@ -113,23 +117,30 @@ def _stay(app: App, text: str, idle: int, *, as_json: bool) -> None:
 def taught(app: App, words: str, *, teach: str | None, forget: bool, as_json: bool) -> None:
     """Teaches the skill `teach` the message `words`, or forgets or shows the lessons of the skill `words`, or all."""
     if teach is not None:
-        if not words.strip():
-            raise UsageProblem("there is no message", hint='navigator route "review this code" --teach code-review')
-        skill = skill_names.named(app.bare.catalogue, teach)
-        new = app.bare.lessons.learn(skill.name, words)
-        if as_json:
-            document({"skill": skill.name, "learned": new})
-        else:
-            say_lines(f"learned for {skill.name}" if new else f"nothing new for {skill.name}")
+        _teach(app, teach, words, as_json=as_json)
     elif forget:
-        name = words.strip()
-        count = app.bare.lessons.forget(name)
-        if as_json:
-            document({"skill": name or None, "forgotten": count})
-        else:
-            say_lines(f"forgot {count} for {name}" if name else f"forgot {count}")
+        _forget(app, words.strip(), as_json=as_json)
     else:
         _show(app, words.strip(), as_json=as_json)
+
+
+def _teach(app: App, name: str, text: str, *, as_json: bool) -> None:
+    if not text.strip():
+        raise UsageProblem("there is no message", hint='navigator route "review this code" --teach code-review')
+    skill = skill_names.named(app.bare.catalogue, name)
+    new = app.bare.lessons.learn(skill.name, text)
+    if as_json:
+        document({"skill": skill.name, "learned": new})
+    else:
+        say_lines(f"learned for {skill.name}" if new else f"nothing new for {skill.name}")
+
+
+def _forget(app: App, name: str, *, as_json: bool) -> None:
+    count = app.bare.lessons.forget(name)
+    if as_json:
+        document({"skill": name or None, "forgotten": count})
+    else:
+        say_lines(f"forgot {count} for {name}" if name else f"forgot {count}")
 
 
 def _show(app: App, name: str, *, as_json: bool) -> None:

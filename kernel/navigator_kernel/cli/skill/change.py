@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, to_builtins
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import is_asked, lines, note, say_lines, table
@@ -320,12 +323,6 @@ def _show_outdated(app: App, result: OutdatedResult, *, as_json: bool) -> int:
 def _write_updates(app: App, result: OutdatedResult, plans: Mapping[str, PlannedSkill], folder: Path) -> int:
     """Writes `NAME.json` for each skill with an update, and returns how many. `evals` are the figures of the update's
     own evals with its new description, null if it has none; `problem` says why the update would be refused."""
-    import json
-    from tempfile import TemporaryDirectory
-
-    from msgspec import to_builtins
-
-    from navigator_kernel.adapters.files.writer import FolderWriter
     from navigator_kernel.cli.skill.eval import tried
     from navigator_kernel.evals.cases import cases_in
     from navigator_kernel.evals.score import score

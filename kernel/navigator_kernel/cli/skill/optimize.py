@@ -17,13 +17,14 @@ from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill.eval import difference, gathered, show, tried
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.evals.cases import EvalCase
-from navigator_kernel.evals.score import Outcome, worth
+from navigator_kernel.evals.score import worth
 from navigator_kernel.skills.catalog.aliases import other_words
 from navigator_kernel.text import Language, clean, lazy_compile
 from navigator_kernel.values.chat import Spent
 
 if TYPE_CHECKING:
     from navigator_kernel.bootstrap.project import Project
+    from navigator_kernel.evals.score import Outcome
     from navigator_kernel.model_ports import ChatModel
     from navigator_kernel.values.resource import SkillDef
 
@@ -61,21 +62,7 @@ def optimize(app: App, *, name: str, model_name: str, yes: bool, as_json: bool) 
     asked: tuple[str, ...] = ()
     spent = Spent()
     if model_name:
-        # The model's proposals and their usage
-        from navigator_kernel.cli.model_asked import agreed_model, asked_model
-        from navigator_kernel.routing.skill_writer import DESCRIPTIONS, SHOWN, write_descriptions
-
-        wanted = [one.query for one in cases if one.wanted == bare.name][:SHOWN]
-        others = [one.query for one in cases if one.wanted != bare.name]
-        unwanted = sorted(
-            others, key=lambda text: -len(set(text.casefold().split()) & set(bare.description.casefold().split()))
-        )[:SHOWN]
-        model = agreed_model(app, model_name, DESCRIPTIONS, [bare], [*wanted, *unwanted], sure=yes, as_json=as_json)
-
-        async def work(model: ChatModel) -> tuple[tuple[str, ...], Spent]:
-            return await write_descriptions(model, bare, wanted, unwanted)
-
-        asked, spent = asked_model(app, model, work)
+        asked, spent = _by_model(app, bare, cases, model_name, sure=yes, as_json=as_json)
     with TemporaryDirectory(prefix="navigator-") as folder:
         trial = _Trial(app, project, bare, cases, Path(folder))
         now = trial.outcomes(skill.description)
@@ -115,6 +102,29 @@ def _best(trial: _Trial, now: list[Outcome], asked: Sequence[str]) -> tuple[str,
 
 def _worth(found: Sequence[Outcome]) -> int:
     return sum(map(worth, found))
+
+
+def _by_model(
+    app: App, skill: SkillDef, cases: Sequence[EvalCase], name: str, *, sure: bool, as_json: bool
+) -> tuple[tuple[str, ...], Spent]:
+    """The model's proposals and their usage."""
+    from navigator_kernel.cli.model_asked import agreed_model, asked_model
+    from navigator_kernel.routing.skill_writer import DESCRIPTIONS, SHOWN, write_descriptions
+
+    wanted = [one.query for one in cases if one.wanted == skill.name][:SHOWN]
+    others = [one.query for one in cases if one.wanted != skill.name]
+    unwanted = sorted(others, key=lambda text: -_shared(text, skill.description))[:SHOWN]
+    model = agreed_model(app, name, DESCRIPTIONS, [skill], [*wanted, *unwanted], sure=sure, as_json=as_json)
+
+    async def work(model: ChatModel) -> tuple[tuple[str, ...], Spent]:
+        return await write_descriptions(model, skill, wanted, unwanted)
+
+    return asked_model(app, model, work)
+
+
+def _shared(text: str, description: str) -> int:
+    """How many words the two have in common."""
+    return len(set(text.casefold().split()) & set(description.casefold().split()))
 
 
 def _show(body: Mapping[str, Any], language: Language) -> None:
