@@ -19,9 +19,9 @@ REPOSITORIES = table(__file__, "REPOSITORIES")
 @pytest.mark.ci
 @pytest.mark.timeout(600)
 @pytest.mark.requirement("LIF-2")
-@pytest.mark.parametrize("name", REPOSITORIES)
+@pytest.mark.parametrize(("name", "expected"), REPOSITORIES)
 def test_all_skills_of_a_well_known_repository_are_installed_or_left_out_with_a_reason(
-    tmp_path: Path, name: str
+    tmp_path: Path, name: str, expected: dict[str, int]
 ) -> None:
     bundle = CORPUS / f"{name}.bundle"
     if not bundle.is_file():
@@ -37,8 +37,7 @@ def test_all_skills_of_a_well_known_repository_are_installed_or_left_out_with_a_
     answer = json.loads(done.stdout)
     counts = answer["counts"]
     print(name, counts, answer["seconds"])  # .ci/run shows it
-    assert counts["found"] == counts["installed"] + counts["skipped"] + counts["blocked"]
-    assert counts["there"] == 0
+    assert counts == expected  # a change of the kernel does not change what people get
     assert counts["installed"] == len(answer["skills"]) == len(list(project.glob(".claude/skills/*/SKILL.md")))
     assert all(one["why"] and one["msg"] for one in answer["left_out"])
     assert done.returncode == any(one["failure"] for one in answer["left_out"])
