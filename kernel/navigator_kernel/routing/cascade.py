@@ -126,8 +126,7 @@ class CascadeRouter(Struct):
     _spare: _Temporary | None = None
 
     def recognise(self, text: str) -> Action | None:
-        with self.catalogue.once():
-            return parse_command(clean(text, lines=False), self)
+        return parse_command(clean(text, lines=False), self)
 
     def retrieve(self, text: str, k: int = 12, files: Sequence[str] = ()) -> Retrieval:
         skills = tuple(s for s in self.catalogue.list_resources() if s.type == "skill" and s.implicit)
