@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -183,6 +183,7 @@ class _Finder:
     def __init__(self, text: str, files: Folder, today: date | None) -> None:
         self.text, self.files, self.today = text, files, today
         self._taken: list[tuple[int, int]] = [hit.span() for hit in _ADDRESS.finditer(text)]
+        self._exists = cache(self._place)  # the words of a long message occur again
 
     def mentions(self) -> Iterator[_Mention]:
         """Names first, then places, then descriptions where nothing else is named."""
@@ -228,7 +229,7 @@ class _Finder:
         self._taken.append((start, end))
         return True
 
-    def _exists(self, name: str) -> str:
+    def _place(self, name: str) -> str:
         """What a path names: `file`, `folder`, `closed` if it may not be read, or empty."""
         try:
             return "folder" if self.files.place(name).is_dir() else "file"

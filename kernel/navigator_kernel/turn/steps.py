@@ -93,8 +93,9 @@ def plan_workflow(
     request: PreprocessingResult, need: str, ground: PlanningContext, *, alone: bool = False
 ) -> PlanProposal | NeedClarification | Unknown | None:
     """A plan, a question about missing parts, a file that cannot be read, or None if one skill or none is enough."""
-    listed = list_steps(request, need, ground, alone=alone)
-    return propose(listed, ground) if isinstance(listed, ListedSteps) else listed
+    with ground.catalogue.once():
+        listed = list_steps(request, need, ground, alone=alone)
+        return propose(listed, ground) if isinstance(listed, ListedSteps) else listed
 
 
 def list_steps(
@@ -144,7 +145,6 @@ def _side_by_side(text: str, names: Sequence[str], ground: PlanningContext) -> S
     texts: list[str] = []
     bound: list[BoundStep] = []
     begin = end = 0
-    is_chinese = ground.context.language == "zh"
     for clause in clauses(text, names, objects=True):
         start = text.index(clause.text, end)
         end = start + len(clause.text)
@@ -154,7 +154,7 @@ def _side_by_side(text: str, names: Sequence[str], ground: PlanningContext) -> S
             led = bind(f"{verb} {wish}", ground, after=False)
             wish, step = (led.text, led) if led.skill else (wish, step)
         if bound and not _targets(step) and len(named := _targets(bound[-1])) == 1 and _lacks_path(step, ground):
-            place = f"{named[0]} 里{wish}" if is_chinese else f"{wish} in {named[0]}"
+            place = f"{named[0]} 里{wish}" if ground.context.language == "zh" else f"{wish} in {named[0]}"
             of_it = bind(place, ground, after=False)
             wish, step = (place, of_it) if of_it.skill or _leader(of_it) == bound[-1].skill else (wish, step)
         if bound and (
@@ -166,8 +166,7 @@ def _side_by_side(text: str, names: Sequence[str], ground: PlanningContext) -> S
             begin = start
             texts.append(wish)
             bound.append(step)
-    several = len({step.skill for step in bound}) > 1 and any(_is_command(step, ground) for step in bound)
-    if not several:
+    if len({step.skill for step in bound}) < 2 or not any(_is_command(step, ground) for step in bound):
         return ()
     whole = ground.router.retrieve(text)
     skill = ground.catalogue.find(whole.candidates[0].name) if whole.band == "route" else None
@@ -182,10 +181,8 @@ def _leader(step: BoundStep) -> str:
 def _is_cut(before: BoundStep, step: BoundStep, *, asks: bool) -> bool:
     """Whether one wish was cut into these: the first part is not a request by its form, or the second is an object and
     the first means no skill, or the same."""
-    if before.skill:
-        return False
     is_request = is_order(before.text) or asks_to_look(before.text)
-    return not is_request or (not asks and _leader(before) in {"", _leader(step)})
+    return not before.skill and (not is_request or (not asks and _leader(before) in {"", _leader(step)}))
 
 
 def _is_command(step: BoundStep, ground: PlanningContext) -> bool:
@@ -560,14 +557,15 @@ def _command_that_looks(
 ) -> str:
     """The command that a question, or an order to look at something, most likely means, if it is well ahead of the
     next one that takes what is named: to look changes nothing. Else empty."""
-    skills = [(each, ground.catalogue.find(each.name)) for each in (retrieval.candidates if retrieval else ())]
+    candidates = retrieval.candidates if retrieval is not None and asks_to_look(text) else ()
+    skills = [(each, ground.catalogue.find(each.name)) for each in candidates]
     if any(target.usable and not target.loose for target in request.targets):  # not a skill that needs something else
         skills = [
             (each, skill)
             for each, skill in skills
             if skill and (not skill.required_params or wants_path(skill.required_params))
         ]
-    if not skills or not asks_to_look(text):
+    if not skills:
         return ""
     (best, skill), others = skills[0], skills[1:]
     is_ahead = not others or others[0][0].confidence <= best.confidence * LESS
