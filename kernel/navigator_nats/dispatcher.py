@@ -157,7 +157,7 @@ class NatsDispatcher:
         async with self._connecting:
             loop = asyncio.get_running_loop()
             if self._client is None or self._client.is_closed or self._loop is not loop:
-                self._client = await broker.connect(self.settings, "navigator", patient=False)
+                self._client = await broker.connect(self.settings, "navigator")
                 self._client.options["max_reconnect_attempts"] = -1  # an owner waits for its broker
                 self._loop, self._made = loop, set()
                 for subject in (broker.MAX_DELIVERIES, broker.TERMINATED):
@@ -201,7 +201,7 @@ class NatsDispatcher:
             else:
                 self._made.add(task.pool)
                 return
-        raise FetchFailed(f"the broker at {self.settings.url!r} has no JetStream", hint="start it with -js")
+        raise FetchFailed(f"the broker at {self.settings.place!r} has no JetStream", hint="start it with -js")
 
     @property
     def _connection(self) -> Client:
@@ -295,20 +295,17 @@ class NatsDispatcher:
                 error = KernelError(f"a worker refused the task: {advisory.get('reason') or 'without a reason'}")
             error.hint = "navigator cluster doctor shows what was given up"
             await report_first(self._connection, packet, self.ports.failed(packet, error, 0), {GIVEN_UP: "yes"})
+            await self._connection.publish(f"{EVENTS}.{broker.key_of(packet)}", DONE)
 
 
-async def report_first(client: Client, packet: Packet, report: Report, headers: dict[str, str] | None = None) -> bool:
-    """Stores the report, and rings the bell of the owner. False if the task has a report already."""
-    key, is_first = broker.key_of(packet), True
+async def report_first(client: Client, packet: Packet, report: Report, headers: dict[str, str] | None = None) -> None:
+    """Stores the report, unless the task has one already."""
+    body = msgspec.json.encode(report_to_dict(report))
     try:
-        body = msgspec.json.encode(report_to_dict(report))
-        await client.jetstream(timeout=3).publish(f"{REPORT}.{key}", body, headers=headers)
+        await client.jetstream(timeout=3).publish(f"{REPORT}.{broker.key_of(packet)}", body, headers=headers)
     except APIError as error:
         if "per subject" not in str(error.description):
             raise
-        is_first = False
-    await client.publish(f"{EVENTS}.{key}", DONE)
-    return is_first
 
 
 def _read(body: bytes | None, packet: Packet, ports: DispatchPorts) -> Report:
