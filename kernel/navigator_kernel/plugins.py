@@ -93,7 +93,7 @@ class Plugins(Struct):
             given = [ports if argument == "ports" and ports is not None else value for argument in arguments]
             try:
                 items = self.call(name, hook, _items, implementation.function, given, hook, read, seconds=seconds)
-            except Exception as error:  # noqa: BLE001 - it is recorded
+            except Exception as error:
                 if hook in _DECIDED and isinstance(error, KernelError) and not isinstance(error, guard.Hung):
                     raise
                 continue

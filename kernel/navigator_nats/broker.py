@@ -1,16 +1,17 @@
 """What owners and workers share: settings, names of subjects and streams, the connection, and the streams themselves.
 
     NAV_TASKS     nav.task.<pool>.<key>   a work queue; one message per key, so that the broker refuses a duplicate
-    NAV_REPORTS   nav.report.<key>        one message per key: the first report of a task wins
+    NAV_REPORTS   nav.report.<pool>.<key> one message per key: the first report of a task wins
     NAV_DEAD      the broker's advisories about tasks that it gave up
 
-`key` is the SHA-256 of a packet's idempotency key. `nav.events.<key>` (signs of life), `nav.cancel.<key>` and
+`key` is the SHA-256 of a packet's idempotency key. `nav.events.<pool>.<key>` (signs of life), `nav.cancel.<key>` and
 `nav.hosts` are not stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,6 +120,11 @@ def key_of(packet: Packet) -> str:
     return sha256(packet.context.idempotency_key.encode()).hexdigest()
 
 
+def subject_of(kind: str, packet: Packet) -> str:
+    """The subject of the packet's task, report or events: a worker of other pools has no right to it."""
+    return f"{kind}.{pool_of(packet)}.{key_of(packet)}"
+
+
 def consumer_of(pool: str) -> str:
     """The name of the pool's consumer, which has no dot."""
     return pool.replace(".", "_")
@@ -131,30 +137,29 @@ async def connect(settings: Settings, name: str, *, waits: Callable[[str], None]
 
     async def heard(error: Exception) -> None:
         """Failures are seen where they matter, at a request that has no answer; but for those of the first try."""
-        if is_refusal(error) and not connected:
+        if client.is_connected:
+            return
+        if is_refusal(error):
             raise error
-        if waits is not None and not problems and not connected:
+        if waits is not None and not problems:
             waits(f"waiting for the broker at {settings.place}: {str(error) or type(error).__name__}")
         problems[:] = [str(error)]
 
-    connected: list[Client] = []
-
+    client = nats.NATS()
     if settings.seed:
         seed = _seed(settings.seed)
         prefix = inbox_of(seed)
     try:
-        connected.append(
-            await nats.connect(
-                settings.url,
-                name=name,
-                nkeys_seed_str=seed or None,
-                inbox_prefix=prefix,
-                max_reconnect_attempts=3 if waits is None else -1,
-                reconnect_time_wait=0.2,
-                connect_timeout=2,
-                ping_interval=3,
-                error_cb=heard,
-            )
+        await client.connect(
+            settings.url,
+            name=name,
+            nkeys_seed_str=seed or None,
+            inbox_prefix=prefix,
+            max_reconnect_attempts=3 if waits is None else -1,
+            reconnect_time_wait=0.2,
+            connect_timeout=2,
+            ping_interval=3,
+            error_cb=heard,
         )
     except (OSError, NatsError, TimeoutError) as error:
         if any(map(is_refusal, (error, *problems))):
@@ -162,7 +167,11 @@ async def connect(settings: Settings, name: str, *, waits: Callable[[str], None]
                 f"the broker at {settings.place!r} refuses this host", hint="NAVIGATOR_NATS_SEED names its nkey"
             ) from None
         raise unreachable(settings, error) from None
-    return connected[0]
+    finally:
+        if not client.is_connected:
+            with suppress(OSError, NatsError):
+                await client.close()
+    return client
 
 
 def is_refusal(error: object) -> bool:
@@ -207,7 +216,7 @@ async def make_streams(
         max_msgs=settings.bound,
         **one,
     )
-    reports = StreamConfig(name=REPORTS, subjects=[f"{REPORT}.*"], max_age=DAY, **one)
+    reports = StreamConfig(name=REPORTS, subjects=[f"{REPORT}.>"], max_age=DAY, **one)
     advisories = [f"{MAX_DELIVERIES}.*", f"{TERMINATED}.*"]
     dead = StreamConfig(name=DEAD, subjects=advisories, max_age=7 * DAY, max_msgs=10_000, storage=storage)
     for config in (tasks, reports, dead):

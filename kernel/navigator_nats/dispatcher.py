@@ -37,6 +37,7 @@ POLL = 1.0  # seconds between looks for a report whose bell was lost
 SUBMIT = 7.0  # seconds for a task to be stored, less than the kernel gives a plugin's call
 KEPT = 1_000  # tasks in memory, ended ones included
 DONE = b"done"
+OWN = ("undo:", "interrupted:", "retry:", "repeat", "plan")  # subjects that only the owner's kernel may ask for
 GIVEN_UP = "Nav-Given-Up"  # header of a report: the packet stays, for `navigator cluster doctor`
 
 
@@ -56,7 +57,15 @@ class _Task(Struct):
 
     @property
     def subject(self) -> str:
-        return f"{TASK}.{self.pool}.{self.key}"
+        return broker.subject_of(TASK, self.packet)
+
+    @property
+    def reports(self) -> str:
+        return broker.subject_of(REPORT, self.packet)
+
+    @property
+    def events(self) -> str:
+        return broker.subject_of(EVENTS, self.packet)
 
     async def heard(self, message: Msg) -> None:
         """Takes a sign of life of the worker."""
@@ -96,6 +105,8 @@ class NatsDispatcher:
             del self._tasks[name]
             await self._close(task)
             if isinstance(error, NatsError | TimeoutError):
+                with suppress(TimeoutError):  # it may be stored, and nobody waits for it any more
+                    await asyncio.wait_for(self._withdraw(task), 1)
                 raise broker.unreachable(self.settings, error) from error
             raise
         return name
@@ -104,10 +115,8 @@ class NatsDispatcher:
         """What the worker says meanwhile, until the task has ended."""
         held, client = self._task(task), await broker.connect(self.settings, "navigator events")
         try:
-            listening = await client.subscribe(f"{EVENTS}.{held.key}")
-            while (
-                held.report is None and await broker.last(client.jetstream(), REPORTS, f"{REPORT}.{held.key}") is None
-            ):
+            listening = await client.subscribe(held.events)
+            while held.report is None and await broker.last(client.jetstream(), REPORTS, held.reports) is None:
                 with suppress(TimeoutError):
                     message = await listening.next_msg(POLL)
                     if message.data.startswith(b"{"):
@@ -168,18 +177,18 @@ class NatsDispatcher:
         """Publishes the task, unless it has succeeded before; a report of another kind is removed, as the order is
         given again. Streams that are gone are made."""
         jetstream = await self._connected()
-        task.listening = await self._connection.subscribe(f"{EVENTS}.{task.key}", cb=task.heard)
+        task.listening = await self._connection.subscribe(task.events, cb=task.heard)
         if task.pool not in self._made:
             await self._make(jetstream, task)
         for attempt in range(20):
             try:
-                earlier = await broker.last(jetstream, REPORTS, f"{REPORT}.{task.key}")
+                earlier = await broker.last(jetstream, REPORTS, task.reports)
                 if earlier is not None:
                     task.report = _read(earlier.data, task.packet, self.ports)
                     if task.report.state in {"success", "partial"}:
                         return
                     task.report = None
-                    await jetstream.purge_stream(REPORTS, subject=f"{REPORT}.{task.key}")
+                    await jetstream.purge_stream(REPORTS, subject=task.reports)
                 await self._publish(jetstream, task)
             except GONE:
                 await self._make(jetstream, task)
@@ -245,9 +254,9 @@ class NatsDispatcher:
                 rung = False
             try:
                 jetstream = await self._connected()
-                found = await broker.last(jetstream, REPORTS, f"{REPORT}.{task.key}")
+                found = await broker.last(jetstream, REPORTS, task.reports)
                 if found is None and not rung and await broker.last(jetstream, TASKS, task.subject) is None:
-                    found = await broker.last(jetstream, REPORTS, f"{REPORT}.{task.key}")
+                    found = await broker.last(jetstream, REPORTS, task.reports)
                     if found is None and not task.cancelled:  # its stream was lost
                         await self._publish(jetstream, task)
                 if found is not None:
@@ -295,14 +304,14 @@ class NatsDispatcher:
                 error = KernelError(f"a worker refused the task: {advisory.get('reason') or 'without a reason'}")
             error.hint = "navigator cluster doctor shows what was given up"
             await report_first(self._connection, packet, self.ports.failed(packet, error, 0), {GIVEN_UP: "yes"})
-            await self._connection.publish(f"{EVENTS}.{broker.key_of(packet)}", DONE)
+            await self._connection.publish(broker.subject_of(EVENTS, packet), DONE)
 
 
 async def report_first(client: Client, packet: Packet, report: Report, headers: dict[str, str] | None = None) -> None:
     """Stores the report, unless the task has one already."""
     body = msgspec.json.encode(report_to_dict(report))
     try:
-        await client.jetstream(timeout=3).publish(f"{REPORT}.{broker.key_of(packet)}", body, headers=headers)
+        await client.jetstream(timeout=3).publish(broker.subject_of(REPORT, packet), body, headers=headers)
     except APIError as error:
         if "per subject" not in str(error.description):
             raise
@@ -313,12 +322,14 @@ def _read(body: bytes | None, packet: Packet, ports: DispatchPorts) -> Report:
     try:
         raw: dict[str, Any] = msgspec.json.decode(body or b"")
         report = report_of(raw)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         return ports.failed(packet, KernelError(f"a worker's report cannot be read: {error}"), 0)
+    if any(subject.startswith(OWN) for subject in (report.subject, *report.also)):
+        return ports.failed(packet, KernelError(f"a worker cannot ask for {report.subject!r}"), 0)
     plain = Report(
         state=report.state,
         summary=report.summary,
-        meta=report.meta,
+        meta=msgspec.structs.replace(report.meta, agent=packet.agent),
         data=report.data,
         raw=report.raw,
         recoverable=report.recoverable,

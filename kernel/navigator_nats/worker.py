@@ -68,6 +68,7 @@ class Worker(Struct, kw_only=True):
         stopping.cancel()
         if not connecting.done():
             connecting.cancel()
+            await asyncio.wait((connecting,))
             return
         self._client = client = connecting.result()
         await client.subscribe(f"{CANCEL}.*", cb=self._cancelled)
@@ -130,7 +131,7 @@ class Worker(Struct, kw_only=True):
                 return
             await report_first(self._connection, packet, self.ports.failed(packet, problem, 0))
             await self._refuse(message, str(problem))
-            await self._ring(key)
+            await self._ring(packet)
             return
         await self._work(message, packet, key, local, began, await self._limit(pool))
 
@@ -154,11 +155,11 @@ class Worker(Struct, kw_only=True):
     ) -> None:
         """`began` is when the task came, by this process's clock, and `limit` its acknowledgement limit."""
         client = self._connection
-        await client.publish(f"{EVENTS}.{key}", b"")
+        await client.publish(broker.subject_of(EVENTS, packet), b"")
         name = await local.submit(packet)
         self._running[key] = running = _Running(dispatcher=local, task=name)
-        renewing = asyncio.ensure_future(self._renew(message, key, running, began, limit))
-        telling = asyncio.ensure_future(self._pass_on(key, local, name))
+        renewing = asyncio.ensure_future(self._renew(message, packet, running, began, limit))
+        telling = asyncio.ensure_future(self._pass_on(packet, local, name))
         try:
             report = await local.result(name)
             if running.lost:
@@ -178,15 +179,15 @@ class Worker(Struct, kw_only=True):
                         return
                     await asyncio.sleep(0.1)
             await message.ack()
-            await self._ring(key)  # after it: an owner that hears the bell need not take the task from the queue
+            await self._ring(packet)  # after it: an owner that hears the bell need not take the task from the queue
             self.done += 1
         finally:
             renewing.cancel()
             telling.cancel()
             self._running.pop(key, None)
 
-    async def _ring(self, key: str) -> None:
-        await self._connection.publish(f"{EVENTS}.{key}", DONE)
+    async def _ring(self, packet: Packet) -> None:
+        await self._connection.publish(broker.subject_of(EVENTS, packet), DONE)
 
     async def _limit(self, pool: str) -> float:
         """The acknowledgement limit of the pool's queue, which its owner set."""
@@ -195,7 +196,7 @@ class Worker(Struct, kw_only=True):
             self._ack_wait[pool] = float(info.config.ack_wait or self.settings.ack_wait)
         return self._ack_wait[pool]
 
-    async def _renew(self, message: Msg, key: str, running: _Running, confirmed: float, limit: float) -> None:
+    async def _renew(self, message: Msg, packet: Packet, running: _Running, confirmed: float, limit: float) -> None:
         """Renews the task at a third of the limit, and stops it if nothing was confirmed for too long."""
         pause = limit / 3
         while True:
@@ -209,13 +210,13 @@ class Worker(Struct, kw_only=True):
             try:
                 await self._connection.request(message.reply, b"+WPI", timeout=min(limit / 6, left))
                 confirmed, pause = sent, limit / 3
-                await self._connection.publish(f"{EVENTS}.{key}", b"")
+                await self._connection.publish(broker.subject_of(EVENTS, packet), b"")
             except (NatsError, TimeoutError):
                 pause = limit / 20
 
-    async def _pass_on(self, key: str, local: Dispatcher, task: str) -> None:
+    async def _pass_on(self, packet: Packet, local: Dispatcher, task: str) -> None:
         async for event in local.events(task):
-            await self._connection.publish(f"{EVENTS}.{key}", msgspec.json.encode(event))
+            await self._connection.publish(broker.subject_of(EVENTS, packet), msgspec.json.encode(event))
 
     async def _refuse(self, message: Msg, reason: str) -> None:
         """Ends the task for every worker; the broker's advisory has the reason."""
