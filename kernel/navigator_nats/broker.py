@@ -133,14 +133,12 @@ def consumer_of(pool: str) -> str:
 async def connect(settings: Settings, name: str, *, waits: Callable[[str], None] | None = None) -> Client:
     """A connection that comes back by itself after a cut. FetchFailed if there is no broker within some seconds, or
     UsageProblem if it refuses this host; with `waits`, it waits for the broker, and `waits` is told so once."""
-    seed, prefix, problems = "", "_INBOX", list[str]()
+    seed, prefix, problems, is_begun = "", "_INBOX", list[str](), False
 
     async def heard(error: Exception) -> None:
         """Failures are seen where they matter, at a request that has no answer; but for those of the first try."""
-        if client.is_connected:
-            return
-        if is_refusal(error):
-            raise error
+        if is_refusal(error) and not is_begun:
+            raise error  # later a host waits: the broker may get its key back
         if waits is not None and not problems:
             waits(f"waiting for the broker at {settings.place}: {str(error) or type(error).__name__}")
         problems[:] = [str(error)]
@@ -161,6 +159,7 @@ async def connect(settings: Settings, name: str, *, waits: Callable[[str], None]
             ping_interval=3,
             error_cb=heard,
         )
+        is_begun = True
     except (OSError, NatsError, TimeoutError) as error:
         if any(map(is_refusal, (error, *problems))):
             raise UsageProblem(
