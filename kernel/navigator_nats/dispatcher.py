@@ -37,7 +37,12 @@ POLL = 1.0  # seconds between looks for a report whose bell was lost
 SUBMIT = 7.0  # seconds for a task to be stored, less than the kernel gives a plugin's call
 KEPT = 1_000  # tasks in memory, ended ones included
 DONE = b"done"
-OWN = ("undo:", "interrupted:", "retry:", "repeat", "plan")  # subjects that only the owner's kernel may ask for
+OWN = (
+    "undo:",
+    "interrupted:",
+    "retry:",
+)  # beginnings of subjects, and whole ones, that only the owner's kernel may ask for
+WHOLE = {"plan", "repeat"}
 GIVEN_UP = "Nav-Given-Up"  # header of a report: the packet stays, for `navigator cluster doctor`
 
 
@@ -324,7 +329,7 @@ def _read(body: bytes | None, packet: Packet, ports: DispatchPorts) -> Report:
         report = report_of(raw)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         return ports.failed(packet, KernelError(f"a worker's report cannot be read: {error}"), 0)
-    if any(subject.startswith(OWN) for subject in (report.subject, *report.also)):
+    if any(subject.startswith(OWN) or subject in WHOLE for subject in (report.subject, *report.also)):
         return ports.failed(packet, KernelError(f"a worker cannot ask for {report.subject!r}"), 0)
     plain = Report(
         state=report.state,

@@ -13,11 +13,12 @@ import pytest
 from nats.aio.client import Client
 
 from dispatch.nats_broker import Broker
-from dispatch.nats_parts import owner, settings, worker
+from dispatch.nats_parts import owner, ports_of, settings, worker
 from dispatch.orders import order
 from navigator_kernel.errors import FetchFailed, UsageProblem
-from navigator_kernel.values.packet import Report
+from navigator_kernel.values.packet import Meta, Report, report_to_dict
 from navigator_nats import broker as names
+from navigator_nats.dispatcher import _read
 from navigator_nats.inspection import Cluster
 from navigator_nats.rights import new_nkey, write_configuration
 
@@ -189,3 +190,14 @@ def test_a_worker_says_that_it_waits_for_its_broker_and_can_be_stopped() -> None
 
     asyncio.run(stopped())
     assert len(lines) == 1 and lines[0].startswith("waiting for the broker at nats://127.0.0.1:9: ")
+
+
+@pytest.mark.parametrize(
+    ("subject", "is_asked"), [("plan-trip@sha256:1", True), ("undo:r@sha256:1", False), ("plan", False)]
+)
+def test_a_worker_cannot_ask_for_what_only_the_owner_may(subject: str, is_asked: bool) -> None:
+    meta = Meta(agent="someone", time=0, ts="2026-01-01T00:00:00Z")
+    asked = Report(state="pending", summary="May I?", meta=meta, data={}, subject=subject)
+    report = _read(json.dumps(report_to_dict(asked)).encode(), order(), ports_of({}))
+    assert (report.state, report.meta.agent) == ("pending" if is_asked else "error", order().agent)
+    assert bool(report.subject) is is_asked
