@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import nats
 from msgspec import Struct
+from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
@@ -28,7 +28,6 @@ from navigator_kernel.errors import FetchFailed, UsageProblem
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
-    from nats.aio.client import Client
     from nats.js import JetStreamContext
 
     from navigator_kernel.values.packet import Packet
@@ -143,7 +142,7 @@ async def connect(settings: Settings, name: str, *, waits: Callable[[str], None]
             waits(f"waiting for the broker at {settings.place}: {str(error) or type(error).__name__}")
         problems[:] = [str(error)]
 
-    client = nats.NATS()
+    client = Client()
     if settings.seed:
         seed = _seed(settings.seed)
         prefix = inbox_of(seed)
@@ -154,7 +153,7 @@ async def connect(settings: Settings, name: str, *, waits: Callable[[str], None]
             nkeys_seed_str=seed or None,
             inbox_prefix=prefix,
             max_reconnect_attempts=3 if waits is None else -1,
-            reconnect_time_wait=0.2,
+            reconnect_time_wait=0.2,  # type: ignore[arg-type]  # any number of seconds
             connect_timeout=2,
             ping_interval=3,
             error_cb=heard,
