@@ -79,14 +79,14 @@ def kernel_register_encoders(root: Path) -> Encoder | None:
 def kernel_register_dispatchers(agents: Mapping[str, Agent], ports: DispatchPorts) -> Dispatcher | None:
     """Returns a dispatcher that replaces the in-process one; an implementation may leave out either argument. Its
     `submit` may return None, which leaves the packet to the kernel's own; a KernelError of `submit` or `result` becomes
-    the report. The first result that is not None wins."""
+    the report, and one of the hook itself is the command's error. The first result that is not None wins."""
 
 
 @hookspec(firstresult=True)
 def kernel_register_stores(project: ProjectPorts) -> SharedStores | None:
     """Returns a database in which hosts share the state of the project that NAVIGATOR_PROJECT_ID names; asked only if
     it is set, and only of installed packages. The first result that is not None wins; without one nothing works, so
-    that no host goes on alone."""
+    that no host goes on alone. A KernelError of the hook is the command's error."""
 
 
 @hookspec

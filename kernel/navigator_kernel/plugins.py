@@ -93,7 +93,9 @@ class Plugins(Struct):
             given = [ports if argument == "ports" and ports is not None else value for argument in arguments]
             try:
                 items = self.call(name, hook, _items, implementation.function, given, hook, read, seconds=seconds)
-            except Exception:  # noqa: BLE001, S112 - it is recorded
+            except Exception as error:
+                if hook in _DECIDED and isinstance(error, KernelError) and not isinstance(error, guard.Hung):
+                    raise
                 continue
             self._trace(f"{hook} {name} -> {len(items)}")
             for item, error in items:
@@ -161,12 +163,12 @@ class Plugins(Struct):
             sys.stderr.write(f"hook {line}\n")
 
 
-_SINGLE = frozenset(
+# A person who named a database or a broker must not go on without it: a KernelError of these hooks is the command's
+_DECIDED = frozenset({"kernel_register_dispatchers", "kernel_register_stores"})
+_SINGLE = _DECIDED | frozenset(
     {
         "kernel_register_routers",
         "kernel_register_encoders",
-        "kernel_register_dispatchers",
-        "kernel_register_stores",
         "kernel_precheck",
         "kernel_finish_turn",
     }

@@ -1,22 +1,24 @@
 """What owners and workers share: settings, names of subjects and streams, the connection, and the streams themselves.
 
     NAV_TASKS     nav.task.<pool>.<key>   a work queue; one message per key, so that the broker refuses a duplicate
-    NAV_REPORTS   nav.report.<key>        one message per key: the first report of a task wins
+    NAV_REPORTS   nav.report.<pool>.<key> one message per key: the first report of a task wins
     NAV_DEAD      the broker's advisories about tasks that it gave up
 
-`key` is the SHA-256 of a packet's idempotency key. `nav.events.<key>` (signs of life), `nav.cancel.<key>` and
+`key` is the SHA-256 of a packet's idempotency key. `nav.events.<pool>.<key>` (signs of life), `nav.cancel.<key>` and
 `nav.hosts` are not stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-import nats
 from msgspec import Struct
+from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
@@ -26,7 +28,6 @@ from navigator_kernel.errors import FetchFailed, UsageProblem
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
-    from nats.aio.client import Client
     from nats.js import JetStreamContext
 
     from navigator_kernel.values.packet import Packet
@@ -56,6 +57,17 @@ class Settings(Struct, frozen=True, kw_only=True):
     pools: tuple[str, ...] = ("skills",)
     ack_wait: float = 30.0
     bound: int = 10_000
+
+    @property
+    def place(self) -> str:
+        """The URL for people: without a name or a password of a user."""
+        scheme, mark, rest = self.url.rpartition("://")
+        return scheme + mark + rest.rpartition("@")[2]
+
+    @property
+    def knows_strangers(self) -> bool:
+        """Whether the broker can tell hosts from others: by a key or a password, or because it is on this machine."""
+        return bool(self.seed) or "@" in self.url or urlsplit(self.url).hostname in {"127.0.0.1", "::1", "localhost"}
 
 
 def settings_of(environment: Mapping[str, str], url: str = "") -> Settings:
@@ -107,61 +119,85 @@ def key_of(packet: Packet) -> str:
     return sha256(packet.context.idempotency_key.encode()).hexdigest()
 
 
+def subject_of(kind: str, packet: Packet) -> str:
+    """The subject of the packet's task, report or events: a worker of other pools has no right to it."""
+    return f"{kind}.{pool_of(packet)}.{key_of(packet)}"
+
+
 def consumer_of(pool: str) -> str:
     """The name of the pool's consumer, which has no dot."""
     return pool.replace(".", "_")
 
 
-async def connect(settings: Settings, name: str, *, patient: bool = False, **more: Any) -> Client:
-    """A connection that comes back by itself after a cut. FetchFailed if there is no broker within 4 s, or UsageProblem
-    if it refuses this host; one that is `patient` waits for the broker."""
-    seed, prefix, problems = "", "_INBOX", list[str]()
+async def connect(settings: Settings, name: str, *, waits: Callable[[str], None] | None = None) -> Client:
+    """A connection that comes back by itself after a cut. FetchFailed if there is no broker within some seconds, or
+    UsageProblem if it refuses this host; with `waits`, it waits for the broker, and `waits` is told so once."""
+    seed, prefix, problems, is_begun = "", "_INBOX", list[str](), False
 
     async def heard(error: Exception) -> None:
-        """Failures are seen where they matter, at a request that has no answer; but for a refusal of this host."""
+        """Failures are seen where they matter, at a request that has no answer; but for those of the first try."""
+        if is_refusal(error) and not is_begun:
+            raise error  # later a host waits: the broker may get its key back
+        if waits is not None and not problems:
+            waits(f"waiting for the broker at {settings.place}: {str(error) or type(error).__name__}")
         problems[:] = [str(error)]
 
+    client = Client()
     if settings.seed:
         seed = _seed(settings.seed)
         prefix = inbox_of(seed)
     try:
-        return await nats.connect(
+        await client.connect(
             settings.url,
             name=name,
             nkeys_seed_str=seed or None,
             inbox_prefix=prefix,
-            max_reconnect_attempts=-1 if patient else 3,
-            reconnect_time_wait=0.2,
+            max_reconnect_attempts=3 if waits is None else -1,
+            reconnect_time_wait=0.2,  # type: ignore[arg-type]  # any number of seconds
             connect_timeout=2,
             ping_interval=3,
             error_cb=heard,
-            **more,
         )
+        is_begun = True
     except (OSError, NatsError, TimeoutError) as error:
-        if "authorization" in " ".join([*problems, str(error)]).lower():
+        if any(map(is_refusal, (error, *problems))):
             raise UsageProblem(
-                f"the broker at {settings.url!r} refuses this host", hint="NAVIGATOR_NATS_SEED names its nkey"
-            ) from error
-        raise unreachable(settings, error) from error
+                f"the broker at {settings.place!r} refuses this host", hint="NAVIGATOR_NATS_SEED names its nkey"
+            ) from None
+        raise unreachable(settings, error) from None
+    finally:
+        if not client.is_connected:
+            with suppress(OSError, NatsError):
+                await client.close()
+    return client
+
+
+def is_refusal(error: object) -> bool:
+    """Whether the broker does not accept the key or the password of this host."""
+    return "authorization" in str(error).lower()
 
 
 def _seed(path: str) -> str:
     try:
         return Path(path).expanduser().read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise UsageProblem(f"the nkey {path!r} cannot be read: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is not text"
+        raise UsageProblem(f"the nkey {path!r} cannot be read: {why}") from error
 
 
 def unreachable(settings: Settings, error: BaseException) -> FetchFailed:
     why = str(error) or type(error).__name__
-    return FetchFailed(f"the broker at {settings.url!r} cannot be reached: {why}", hint="navigator cluster status")
+    return FetchFailed(f"the broker at {settings.place!r} cannot be reached: {why}", hint="navigator cluster status")
 
 
 def inbox_of(seed: str) -> str:
     """Where answers to this host go, which no other host may read."""
     import nkeys
 
-    public: bytes = nkeys.from_seed(bytearray(seed.encode())).public_key
+    try:
+        public: bytes = nkeys.from_seed(bytearray(seed.encode())).public_key
+    except Exception:  # noqa: BLE001 - the package raises errors of several kinds, and they can contain the seed
+        raise UsageProblem("NAVIGATOR_NATS_SEED names a file that is not an nkey", hint="use the .nk file") from None
     return f"_INBOX_{public.decode()}"
 
 
@@ -178,7 +214,7 @@ async def make_streams(
         max_msgs=settings.bound,
         **one,
     )
-    reports = StreamConfig(name=REPORTS, subjects=[f"{REPORT}.*"], max_age=DAY, **one)
+    reports = StreamConfig(name=REPORTS, subjects=[f"{REPORT}.>"], max_age=DAY, **one)
     advisories = [f"{MAX_DELIVERIES}.*", f"{TERMINATED}.*"]
     dead = StreamConfig(name=DEAD, subjects=advisories, max_age=7 * DAY, max_msgs=10_000, storage=storage)
     for config in (tasks, reports, dead):

@@ -46,7 +46,8 @@ def _work(root: Path, pools: Sequence[str], slots: int, name: str, url: str, *, 
     from navigator_nats.broker import check_pool, settings_of
     from navigator_nats.worker import Worker
 
-    os.environ.pop("NAVIGATOR_DATABASE_URL", None)
+    for variable in ("NAVIGATOR_DATABASE_URL", "NAVIGATOR_PROJECT_ID"):
+        os.environ.pop(variable, None)
     settings = settings_of(os.environ, url)
     working = Worker(
         ports=dispatch_ports(root),

@@ -37,6 +37,12 @@ POLL = 1.0  # seconds between looks for a report whose bell was lost
 SUBMIT = 7.0  # seconds for a task to be stored, less than the kernel gives a plugin's call
 KEPT = 1_000  # tasks in memory, ended ones included
 DONE = b"done"
+OWN = (
+    "undo:",
+    "interrupted:",
+    "retry:",
+)  # beginnings of subjects, and whole ones, that only the owner's kernel may ask for
+WHOLE = {"plan", "repeat"}
 GIVEN_UP = "Nav-Given-Up"  # header of a report: the packet stays, for `navigator cluster doctor`
 
 
@@ -56,7 +62,15 @@ class _Task(Struct):
 
     @property
     def subject(self) -> str:
-        return f"{TASK}.{self.pool}.{self.key}"
+        return broker.subject_of(TASK, self.packet)
+
+    @property
+    def reports(self) -> str:
+        return broker.subject_of(REPORT, self.packet)
+
+    @property
+    def events(self) -> str:
+        return broker.subject_of(EVENTS, self.packet)
 
     async def heard(self, message: Msg) -> None:
         """Takes a sign of life of the worker."""
@@ -96,6 +110,8 @@ class NatsDispatcher:
             del self._tasks[name]
             await self._close(task)
             if isinstance(error, NatsError | TimeoutError):
+                with suppress(TimeoutError):  # it may be stored, and nobody waits for it any more
+                    await asyncio.wait_for(self._withdraw(task), 1)
                 raise broker.unreachable(self.settings, error) from error
             raise
         return name
@@ -104,10 +120,8 @@ class NatsDispatcher:
         """What the worker says meanwhile, until the task has ended."""
         held, client = self._task(task), await broker.connect(self.settings, "navigator events")
         try:
-            listening = await client.subscribe(f"{EVENTS}.{held.key}")
-            while (
-                held.report is None and await broker.last(client.jetstream(), REPORTS, f"{REPORT}.{held.key}") is None
-            ):
+            listening = await client.subscribe(held.events)
+            while held.report is None and await broker.last(client.jetstream(), REPORTS, held.reports) is None:
                 with suppress(TimeoutError):
                     message = await listening.next_msg(POLL)
                     if message.data.startswith(b"{"):
@@ -157,7 +171,7 @@ class NatsDispatcher:
         async with self._connecting:
             loop = asyncio.get_running_loop()
             if self._client is None or self._client.is_closed or self._loop is not loop:
-                self._client = await broker.connect(self.settings, "navigator", patient=False)
+                self._client = await broker.connect(self.settings, "navigator")
                 self._client.options["max_reconnect_attempts"] = -1  # an owner waits for its broker
                 self._loop, self._made = loop, set()
                 for subject in (broker.MAX_DELIVERIES, broker.TERMINATED):
@@ -168,18 +182,18 @@ class NatsDispatcher:
         """Publishes the task, unless it has succeeded before; a report of another kind is removed, as the order is
         given again. Streams that are gone are made."""
         jetstream = await self._connected()
-        task.listening = await self._connection.subscribe(f"{EVENTS}.{task.key}", cb=task.heard)
+        task.listening = await self._connection.subscribe(task.events, cb=task.heard)
         if task.pool not in self._made:
             await self._make(jetstream, task)
         for attempt in range(20):
             try:
-                earlier = await broker.last(jetstream, REPORTS, f"{REPORT}.{task.key}")
+                earlier = await broker.last(jetstream, REPORTS, task.reports)
                 if earlier is not None:
                     task.report = _read(earlier.data, task.packet, self.ports)
                     if task.report.state in {"success", "partial"}:
                         return
                     task.report = None
-                    await jetstream.purge_stream(REPORTS, subject=f"{REPORT}.{task.key}")
+                    await jetstream.purge_stream(REPORTS, subject=task.reports)
                 await self._publish(jetstream, task)
             except GONE:
                 await self._make(jetstream, task)
@@ -201,7 +215,7 @@ class NatsDispatcher:
             else:
                 self._made.add(task.pool)
                 return
-        raise FetchFailed(f"the broker at {self.settings.url!r} has no JetStream", hint="start it with -js")
+        raise FetchFailed(f"the broker at {self.settings.place!r} has no JetStream", hint="start it with -js")
 
     @property
     def _connection(self) -> Client:
@@ -245,9 +259,9 @@ class NatsDispatcher:
                 rung = False
             try:
                 jetstream = await self._connected()
-                found = await broker.last(jetstream, REPORTS, f"{REPORT}.{task.key}")
+                found = await broker.last(jetstream, REPORTS, task.reports)
                 if found is None and not rung and await broker.last(jetstream, TASKS, task.subject) is None:
-                    found = await broker.last(jetstream, REPORTS, f"{REPORT}.{task.key}")
+                    found = await broker.last(jetstream, REPORTS, task.reports)
                     if found is None and not task.cancelled:  # its stream was lost
                         await self._publish(jetstream, task)
                 if found is not None:
@@ -295,20 +309,17 @@ class NatsDispatcher:
                 error = KernelError(f"a worker refused the task: {advisory.get('reason') or 'without a reason'}")
             error.hint = "navigator cluster doctor shows what was given up"
             await report_first(self._connection, packet, self.ports.failed(packet, error, 0), {GIVEN_UP: "yes"})
+            await self._connection.publish(broker.subject_of(EVENTS, packet), DONE)
 
 
-async def report_first(client: Client, packet: Packet, report: Report, headers: dict[str, str] | None = None) -> bool:
-    """Stores the report, and rings the bell of the owner. False if the task has a report already."""
-    key, is_first = broker.key_of(packet), True
+async def report_first(client: Client, packet: Packet, report: Report, headers: dict[str, str] | None = None) -> None:
+    """Stores the report, unless the task has one already."""
+    body = msgspec.json.encode(report_to_dict(report))
     try:
-        body = msgspec.json.encode(report_to_dict(report))
-        await client.jetstream(timeout=3).publish(f"{REPORT}.{key}", body, headers=headers)
+        await client.jetstream(timeout=3).publish(broker.subject_of(REPORT, packet), body, headers=headers)
     except APIError as error:
         if "per subject" not in str(error.description):
             raise
-        is_first = False
-    await client.publish(f"{EVENTS}.{key}", DONE)
-    return is_first
 
 
 def _read(body: bytes | None, packet: Packet, ports: DispatchPorts) -> Report:
@@ -316,12 +327,14 @@ def _read(body: bytes | None, packet: Packet, ports: DispatchPorts) -> Report:
     try:
         raw: dict[str, Any] = msgspec.json.decode(body or b"")
         report = report_of(raw)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         return ports.failed(packet, KernelError(f"a worker's report cannot be read: {error}"), 0)
+    if any(subject.startswith(OWN) or subject in WHOLE for subject in (report.subject, *report.also)):
+        return ports.failed(packet, KernelError(f"a worker cannot ask for {report.subject!r}"), 0)
     plain = Report(
         state=report.state,
         summary=report.summary,
-        meta=report.meta,
+        meta=msgspec.structs.replace(report.meta, agent=packet.agent),
         data=report.data,
         raw=report.raw,
         recoverable=report.recoverable,

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+from msgspec import Struct
 from nats.errors import Error as NatsError
 from nats.js.errors import NotFoundError
 
@@ -20,6 +22,16 @@ if TYPE_CHECKING:
     from nats.js import JetStreamContext
 
 ANSWER = 0.5  # seconds for workers to answer
+
+
+class _Answer(Struct):
+    """What a worker says of itself."""
+
+    name: str
+    pools: list[str]
+    slots: int
+    running: int
+    done: int
 
 
 class Cluster:
@@ -74,7 +86,7 @@ class Cluster:
             raise NotFound(f"the packet of {key!r} is gone", hint="give the order again, and --drop this one") from None
         await self.drop(key)
         headers = {name: value for name, value in (raw.headers or {}).items() if name == broker.DIGEST}
-        await self.jetstream.purge_stream(REPORTS, subject=f"{REPORT}.{key}")
+        await self.jetstream.purge_stream(REPORTS, subject=f"{REPORT}.{dead['pool']}.{key}")
         await self.jetstream.publish(str(raw.subject), raw.data or b"", headers=headers or None)
 
     async def drop(self, key: str) -> None:
@@ -87,13 +99,13 @@ class Cluster:
     async def _workers(self) -> list[dict[str, Any]]:
         listening = await self.client.subscribe(inbox := self.client.new_inbox())
         await self.client.publish(HOSTS, b"", reply=inbox)
-        found, until = list[dict[str, Any]](), asyncio.get_running_loop().time() + ANSWER
+        found, until = list[_Answer](), asyncio.get_running_loop().time() + ANSWER
         with suppress(TimeoutError):
             while (left := until - asyncio.get_running_loop().time()) > 0:
                 message = await listening.next_msg(left)
-                if message.data:  # else nobody listens
-                    found.append(json.loads(message.data))
-        return sorted(found, key=lambda worker: str(worker["name"]))
+                with suppress(ValueError):  # empty if nobody listens
+                    found.append(msgspec.json.decode(message.data, type=_Answer))
+        return [msgspec.structs.asdict(worker) for worker in sorted(found, key=lambda worker: worker.name)]
 
     async def _given_up(self, key: str) -> dict[str, Any]:
         async for dead in self._dead():

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from navigator_kernel.errors import NotLoadable
 from navigator_kernel.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -21,8 +22,12 @@ def kernel_register_dispatchers(ports: DispatchPorts) -> Dispatcher | None:
 
 
 def _dispatcher(ports: DispatchPorts) -> Dispatcher:
-    from navigator_nats.broker import settings_of
-    from navigator_nats.dispatcher import NatsDispatcher
+    try:
+        from navigator_nats.broker import settings_of
+        from navigator_nats.dispatcher import NatsDispatcher
+    except ImportError as error:
+        hint = "pip install 'navigator-kernel[nats]', or unset NAVIGATOR_NATS_URL"
+        raise NotLoadable("NATS needs the extra 'nats', which is not installed", hint=hint) from error
 
     return cast("Dispatcher", NatsDispatcher(ports, settings_of(os.environ)))  # its `submit` may return None
 

@@ -57,7 +57,7 @@ def _owner() -> dict[str, object]:
 
 
 def _worker(pools: Sequence[str]) -> dict[str, object]:
-    publish = [f"{REPORT}.*", f"{EVENTS}.*"]
+    publish = [f"{kind}.{pool}.*" for kind in (REPORT, EVENTS) for pool in pools]
     for consumer in map(consumer_of, pools):
         publish += [f"$JS.API.CONSUMER.MSG.NEXT.{TASKS}.{consumer}", f"$JS.API.CONSUMER.INFO.{TASKS}.{consumer}"]
         publish.append(f"$JS.ACK.{TASKS}.{consumer}.>")

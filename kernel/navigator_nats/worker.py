@@ -18,11 +18,11 @@ from msgspec import Struct, field
 from nats.errors import Error as NatsError
 from nats.errors import MaxPayloadError
 
-from navigator_kernel.errors import IntegrityMismatch, KernelError
+from navigator_kernel.errors import IntegrityMismatch, KernelError, UsageProblem
 from navigator_kernel.values.packet import Packet, packet_from_yaml
 from navigator_nats import broker
 from navigator_nats.broker import CANCEL, DELIVERIES, DIGEST, EVENTS, HOSTS, TASKS
-from navigator_nats.dispatcher import report_first
+from navigator_nats.dispatcher import DONE, report_first
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FETCH = 1.0  # seconds that one request for a task waits at the broker
 PAUSE = 0.5  # seconds after a refusal, so that another worker can take the task
+KNOWN = 1_000  # tasks that one dispatcher of this process remembers
 KEEP = 0.75  # of the acknowledgement limit: the most that a task continues without a confirmed renewal
 
 
@@ -58,11 +59,22 @@ class Worker(Struct, kw_only=True):
 
     async def run(self) -> None:
         """Works until `stop`; tasks under way are ended first."""
-        self._client = client = await broker.connect(self.settings, self.name, patient=True)
+        if not self.settings.knows_strangers:
+            message = f"the broker at {self.settings.place!r} takes orders from anybody"
+            raise UsageProblem(message, hint="set NAVIGATOR_NATS_SEED; navigator cluster init makes keys")
+        connecting = asyncio.ensure_future(broker.connect(self.settings, self.name, waits=self.tell))
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        await asyncio.wait((connecting, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not connecting.done():
+            connecting.cancel()
+            await asyncio.wait((connecting,))
+            return
+        self._client = client = connecting.result()
         await client.subscribe(f"{CANCEL}.*", cb=self._cancelled)
         await client.subscribe(HOSTS, cb=self._asked)
         await client.flush()
-        self.tell(f"worker {self.name} takes {' '.join(self.pools)} from {self.settings.url}")
+        self.tell(f"worker {self.name} takes {' '.join(self.pools)} from {self.settings.place}")
         try:
             await asyncio.gather(*(self._serve(pool) for pool in self.pools for _ in range(self.slots)))
         finally:
@@ -83,7 +95,7 @@ class Worker(Struct, kw_only=True):
 
     async def _serve(self, pool: str) -> None:
         """One slot: a task after another. Where there is no queue yet, it waits for one."""
-        jetstream, local = self._connection.jetstream(timeout=3), self.ports.local()
+        jetstream, local, known = self._connection.jetstream(timeout=3), self.ports.local(), set[str]()
         queue = await jetstream.pull_subscribe_bind(consumer=broker.consumer_of(pool), stream=TASKS)
         while not self._stopping.is_set():
             began = time.monotonic()
@@ -93,14 +105,16 @@ class Worker(Struct, kw_only=True):
                 if time.monotonic() - began < FETCH / 2:
                     await asyncio.sleep(PAUSE)
                 continue
-            if message.metadata.num_delivered > 1:
-                local = self.ports.local()  # one that began the task before would only repeat its report
+            if message.subject in known or len(known) == KNOWN:
+                local = self.ports.local()  # one that did the task before would only repeat its report
+                known.clear()
+            known.add(message.subject)
             try:
-                await self._carry_out(message, pool, local)
-            except (NatsError, TimeoutError) as error:  # the broker gives the task to another worker
+                await self._carry_out(message, pool, local, time.monotonic())
+            except Exception as error:  # noqa: BLE001 - a packet may cause anything; another worker gets the task
                 self.tell(f"a task was left: {error or type(error).__name__}")
 
-    async def _carry_out(self, message: Msg, pool: str, local: Dispatcher) -> None:
+    async def _carry_out(self, message: Msg, pool: str, local: Dispatcher, began: float) -> None:
         key = message.subject.rpartition(".")[2]
         try:
             packet = packet_from_yaml(message.data.decode())
@@ -117,8 +131,9 @@ class Worker(Struct, kw_only=True):
                 return
             await report_first(self._connection, packet, self.ports.failed(packet, problem, 0))
             await self._refuse(message, str(problem))
+            await self._ring(packet)
             return
-        await self._work(message, packet, key, pool, local)
+        await self._work(message, packet, key, local, began, await self._limit(pool))
 
     def _other_skill(self, packet: Packet, digest: str) -> KernelError | None:
         """Why this host must not carry out the packet: its skill has other bytes than the owner's, or is not here."""
@@ -135,13 +150,16 @@ class Worker(Struct, kw_only=True):
             return IntegrityMismatch(f"{target!r} has other bytes on worker {self.name}", hint=hint)
         return IntegrityMismatch(f"{target!r} cannot be used on worker {self.name}: {why}", hint=hint)
 
-    async def _work(self, message: Msg, packet: Packet, key: str, pool: str, local: Dispatcher) -> None:
-        client, began = self._connection, time.monotonic()
-        await client.publish(f"{EVENTS}.{key}", b"")
+    async def _work(
+        self, message: Msg, packet: Packet, key: str, local: Dispatcher, began: float, limit: float
+    ) -> None:
+        """`began` is when the task came, by this process's clock, and `limit` its acknowledgement limit."""
+        client = self._connection
+        await client.publish(broker.subject_of(EVENTS, packet), b"")
         name = await local.submit(packet)
         self._running[key] = running = _Running(dispatcher=local, task=name)
-        renewing = asyncio.ensure_future(self._renew(message, key, running, began, await self._limit(pool)))
-        telling = asyncio.ensure_future(self._pass_on(key, local, name))
+        renewing = asyncio.ensure_future(self._renew(message, packet, running, began, limit))
+        telling = asyncio.ensure_future(self._pass_on(packet, local, name))
         try:
             report = await local.result(name)
             if running.lost:
@@ -160,12 +178,16 @@ class Worker(Struct, kw_only=True):
                     if renewing.done():  # it belongs to another worker
                         return
                     await asyncio.sleep(0.1)
-            await message.ack_sync(timeout=3)
+            await message.ack()
+            await self._ring(packet)  # after it: an owner that hears the bell need not take the task from the queue
             self.done += 1
         finally:
             renewing.cancel()
             telling.cancel()
             self._running.pop(key, None)
+
+    async def _ring(self, packet: Packet) -> None:
+        await self._connection.publish(broker.subject_of(EVENTS, packet), DONE)
 
     async def _limit(self, pool: str) -> float:
         """The acknowledgement limit of the pool's queue, which its owner set."""
@@ -174,7 +196,7 @@ class Worker(Struct, kw_only=True):
             self._ack_wait[pool] = float(info.config.ack_wait or self.settings.ack_wait)
         return self._ack_wait[pool]
 
-    async def _renew(self, message: Msg, key: str, running: _Running, confirmed: float, limit: float) -> None:
+    async def _renew(self, message: Msg, packet: Packet, running: _Running, confirmed: float, limit: float) -> None:
         """Renews the task at a third of the limit, and stops it if nothing was confirmed for too long."""
         pause = limit / 3
         while True:
@@ -188,13 +210,13 @@ class Worker(Struct, kw_only=True):
             try:
                 await self._connection.request(message.reply, b"+WPI", timeout=min(limit / 6, left))
                 confirmed, pause = sent, limit / 3
-                await self._connection.publish(f"{EVENTS}.{key}", b"")
+                await self._connection.publish(broker.subject_of(EVENTS, packet), b"")
             except (NatsError, TimeoutError):
                 pause = limit / 20
 
-    async def _pass_on(self, key: str, local: Dispatcher, task: str) -> None:
+    async def _pass_on(self, packet: Packet, local: Dispatcher, task: str) -> None:
         async for event in local.events(task):
-            await self._connection.publish(f"{EVENTS}.{key}", msgspec.json.encode(event))
+            await self._connection.publish(broker.subject_of(EVENTS, packet), msgspec.json.encode(event))
 
     async def _refuse(self, message: Msg, reason: str) -> None:
         """Ends the task for every worker; the broker's advisory has the reason."""

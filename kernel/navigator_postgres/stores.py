@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 LEASE = 15.0  # seconds after which a claim that is not renewed has ended; it is renewed in a third of them
 PATIENCE = 20.0  # seconds to wait for a database that was reached before: it may be starting again
 FIRST = 2.0  # seconds if it was not: the URL may be wrong
-CONNECT = 5  # seconds for one try
+STILL = 15.0  # seconds, or a lease, after which the database ends a transaction whose host does nothing: it holds locks
+_NETWORK: dict[str, Any] = {
+    "connect_timeout": 5,  # seconds for one try
+    "tcp_user_timeout": 10_000,  # milliseconds until a connection that was cut is given up
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+}
 IDLE = 4  # connections that stay open
 HINT = "see that the database runs and NAVIGATOR_DATABASE_URL is right; what was saved before is kept"
 _CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
@@ -33,8 +40,8 @@ _CLAIMS = (
     (
         "CREATE TABLE claims (name TEXT PRIMARY KEY, owner TEXT NOT NULL, fence BIGINT NOT NULL,"
         " ends TIMESTAMPTZ NOT NULL)",
-        "CREATE TABLE places (name TEXT NOT NULL, place BIGINT NOT NULL, owner TEXT NOT NULL,"
-        " ends TIMESTAMPTZ NOT NULL, PRIMARY KEY (name, place))",
+        "CREATE TABLE places (place BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT NOT NULL,"
+        " owner TEXT NOT NULL, ends TIMESTAMPTZ NOT NULL)",  # a number is never given again, as to a host that woke
     ),
 )
 _RENEW_CLAIM = "UPDATE claims SET ends = clock_timestamp() + make_interval(secs => ?) WHERE name = ? AND fence = ?"
@@ -100,20 +107,25 @@ class PostgresStores:
             " DO UPDATE SET owner = excluded.owner, fence = old.fence + 1, ends = excluded.ends"
             " WHERE old.ends <= clock_timestamp() RETURNING fence"
         )
-        with self._rows() as database:
-            row = database.execute(statement, (name, self._owner, self._lease)).fetchone()
-        if row is None:
-            raise Busy(f"{name!r} is under way elsewhere", hint="wait for its end, then try again")
+        busy = Busy(f"{name!r} is under way elsewhere", hint="wait for its end, then try again")
         with self._guard:
-            self._fences[name] = fence = row[0]
-        self._renew_from_now_on()
+            if name in self._fences:  # also if its lease has ended: the thread that writes with it is still there
+                raise busy
+            self._fences[name] = 0
         try:
+            with self._rows() as database:
+                row = database.execute(statement, (name, self._owner, self._lease)).fetchone()
+            if row is None:
+                raise busy
+            with self._guard:
+                self._fences[name] = row[0]
+            self._renew_from_now_on()
             yield
         finally:
             with self._guard:
-                if self._fences.get(name) == fence:
-                    del self._fences[name]
-            self._release("UPDATE claims SET ends = clock_timestamp() WHERE name = ? AND fence = ?", (name, fence))
+                fence = self._fences.pop(name)
+            if fence:
+                self._release("UPDATE claims SET ends = clock_timestamp() WHERE name = ? AND fence = ?", (name, fence))
 
     @contextmanager
     def place(self, name: str, most: int) -> Iterator[Callable[[], str | None]]:
@@ -123,12 +135,11 @@ class PostgresStores:
             if len(rows) > most:
                 message = f"{name!r} is busy: {rows[0][1]} has the first place and {most} turns wait"
                 raise Busy(message, hint="wait for its end, then try again")
-            place = rows[-1][0] + 1 if rows else 0
             statement = (
-                "INSERT INTO places (name, place, owner, ends)"
-                " VALUES (?, ?, ?, clock_timestamp() + make_interval(secs => ?))"
+                "INSERT INTO places (name, owner, ends)"
+                " VALUES (?, ?, clock_timestamp() + make_interval(secs => ?)) RETURNING place"
             )
-            database.execute(statement, (name, place, self._owner, self._lease))
+            (place,) = database.execute(statement, (name, self._owner, self._lease)).fetchone() or (0,)
         with self._guard:
             self._own_places.add((name, place))
         self._renew_from_now_on()
@@ -236,8 +247,12 @@ class PostgresStores:
                     connection = self._idle.pop() if self._idle else None
                 was_idle = connection is not None
                 if connection is None:
-                    connection = psycopg.connect(self._url, connect_timeout=CONNECT, prepare_threshold=None)
-                connection.execute("SELECT set_config('search_path', %s, true)", (f'"{self._schema}"',))
+                    connection = psycopg.connect(self._url, prepare_threshold=None, **_NETWORK)
+                connection.execute(
+                    "SELECT set_config('search_path', %s, true), set_config('lock_timeout', %s, true),"
+                    " set_config('idle_in_transaction_session_timeout', %s, true)",
+                    (f'"{self._schema}"', f"{PATIENCE:g}s", f"{min(max(self._lease, 2), STILL):g}s"),
+                )
                 if alone:
                     connection.execute("SELECT pg_advisory_xact_lock(%s)", (self._key(alone),))
                 return connection

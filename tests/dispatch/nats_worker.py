@@ -1,7 +1,7 @@
 """A worker in a process of its own, with an agent for tests: `python -m dispatch.nats_worker URL NAME FOLDER [digest]`.
 
 The packet's `request` says what it does: `sleep N` notes its begin in FOLDER, sleeps in a child process as a sandboxed
-program would, and notes its end; `die` ends the worker at once; `nothing` is done at once.
+program would, and notes its end; `die` ends the worker at once; `fail` is an error; `nothing` is done at once.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ class Doer:
         if word == "die":
             self._note(packet.context.run, "begun")
             os._exit(9)
+        if word == "fail":
+            self._note(packet.context.run, "begun")
+            return {"state": "error", "summary": "it failed"}
         child = await asyncio.create_subprocess_exec("sleep", seconds)
         self._note(packet.context.run, "begun")
         try:

@@ -194,16 +194,18 @@ def test_an_order_that_succeeded_is_not_done_again_and_one_that_failed_is(
 ) -> None:
     start("a")
 
-    async def again(held: NatsDispatcher) -> list[str]:
-        states = [(await sent(held, task("good", "sleep 0"))).state, (await sent(held, task("bad", "sleep x"))).state]
+    async def both(held: NatsDispatcher) -> list[str]:
+        return [(await sent(held, task(run, request))).state for run, request in (("good", "sleep 0"), ("bad", "fail"))]
+
+    async def again(held: NatsDispatcher) -> list[list[str]]:
         other = owner(settings(broker.url))
         try:
-            return [*states, (await sent(other, task("good", "sleep 0"))).state]
+            return [await both(held), await both(other), await both(other)]
         finally:
             await other.close()
 
-    assert owning(broker, again)[0::2] == ["success", "success"]
-    assert (tmp_path / "good").read_text().count("begun") == 1
+    assert owning(broker, again) == [["success", "error"]] * 3
+    assert [(tmp_path / run).read_text().count("begun") for run in ("good", "bad")] == [1, 2]
 
 
 def test_a_broker_that_is_killed_and_started_again_loses_no_task(broker: Broker, start: Any, tmp_path: Path) -> None:

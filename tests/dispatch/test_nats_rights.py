@@ -13,11 +13,12 @@ import pytest
 from nats.aio.client import Client
 
 from dispatch.nats_broker import Broker
-from dispatch.nats_parts import owner, settings, worker
+from dispatch.nats_parts import owner, ports_of, settings, worker
 from dispatch.orders import order
-from navigator_kernel.errors import UsageProblem
-from navigator_kernel.values.packet import Report
+from navigator_kernel.errors import FetchFailed, UsageProblem
+from navigator_kernel.values.packet import Meta, Report, report_to_dict
 from navigator_nats import broker as names
+from navigator_nats.dispatcher import _read
 from navigator_nats.inspection import Cluster
 from navigator_nats.rights import new_nkey, write_configuration
 
@@ -107,17 +108,21 @@ STREAM = json.dumps({"name": "MINE", "subjects": ["mine"]}).encode()
         ("box", publishing("$JS.API.CONSUMER.MSG.NEXT.NAV_TASKS.worker"), False),
         ("box", publishing("$JS.API.DIRECT.GET.NAV_REPORTS.nav.report.k"), False),
         ("box", publishing("$JS.API.STREAM.MSG.GET.NAV_TASKS", b'{"seq": 1}'), False),
-        ("box", reading("nav.report.*"), False),
+        ("box", reading("nav.report.>"), False),
         ("box", reading("nav.task.>"), False),
-        ("box", reading("nav.events.*"), False),
+        ("box", reading("nav.events.>"), False),
         ("box", reading("_INBOX.>"), False),
         ("box", reading(">"), False),
         ("other", publishing("$JS.API.CONSUMER.MSG.NEXT.NAV_TASKS.skills"), False),
         ("other", publishing("$JS.API.CONSUMER.MSG.NEXT.NAV_TASKS.mcp_github"), True),
         ("box", publishing("$JS.API.CONSUMER.MSG.NEXT.NAV_TASKS.skills"), True),
-        ("box", publishing("nav.report.k"), True),
+        ("box", publishing("nav.report.skills.k"), True),
+        ("box", publishing("nav.report.worker.k"), False),
+        ("box", publishing("nav.report.mcp.github.k"), False),
+        ("other", publishing("nav.report.mcp.github.k"), True),
+        ("other", publishing("nav.events.skills.k"), False),
         ("owner", publishing("nav.task.skills.k"), True),
-        ("owner", reading("nav.report.*"), True),
+        ("owner", reading("nav.report.>"), True),
     ],
 )
 def test_the_broker_allows_a_host_what_it_needs_and_nothing_else(
@@ -147,3 +152,52 @@ def test_keys_are_for_the_person_only_and_no_file_is_replaced(tmp_path: Path) ->
 def test_a_wrong_name_or_pool_is_refused(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(UsageProblem):
         write_configuration(tmp_path / "new", ["owner"], [wrong], 4222)
+
+
+def test_a_worker_takes_no_orders_from_a_broker_that_knows_nobody() -> None:
+    stranger = worker(settings("nats://broker.example:4222"), {"skills": Echo()})
+    with pytest.raises(UsageProblem, match="takes orders from anybody"):
+        asyncio.run(stranger.run())
+    for url in ("nats://127.0.0.1:4222", "nats://[::1]:4222", "tls://ann:hush@broker.example"):
+        assert settings(url).knows_strangers
+
+
+def test_a_broker_is_named_without_its_password() -> None:
+    hidden = settings("nats://ann:hush-5Wq@127.0.0.1:9")
+    with pytest.raises(FetchFailed) as failed:
+        asyncio.run(names.connect(hidden, "x"))
+    assert "nats://127.0.0.1:9" in failed.value.message and "hush-5Wq" not in str(failed.value)
+
+
+def test_a_seed_that_is_not_one_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "wrong.nk").write_text("SUhush-5Wq")
+    with pytest.raises(UsageProblem) as failed:
+        asyncio.run(names.connect(settings("nats://127.0.0.1:9", seed=str(tmp_path / "wrong.nk")), "x"))
+    assert "hush-5Wq" not in str(failed.value)
+
+
+def test_a_worker_says_that_it_waits_for_its_broker_and_can_be_stopped() -> None:
+    lines: list[str] = []
+
+    async def stopped() -> None:
+        waiting = worker(settings("nats://127.0.0.1:9"), {"skills": Echo()})
+        waiting.tell = lines.append
+        running = asyncio.ensure_future(waiting.run())
+        while not lines:  # noqa: ASYNC110 - it is told from another task
+            await asyncio.sleep(0.02)
+        await waiting.stop()
+        await asyncio.wait_for(running, 5)
+
+    asyncio.run(stopped())
+    assert len(lines) == 1 and lines[0].startswith("waiting for the broker at nats://127.0.0.1:9: ")
+
+
+@pytest.mark.parametrize(
+    ("subject", "is_asked"), [("plan-trip@sha256:1", True), ("undo:r@sha256:1", False), ("plan", False)]
+)
+def test_a_worker_cannot_ask_for_what_only_the_owner_may(subject: str, is_asked: bool) -> None:
+    meta = Meta(agent="someone", time=0, ts="2026-01-01T00:00:00Z")
+    asked = Report(state="pending", summary="May I?", meta=meta, data={}, subject=subject)
+    report = _read(json.dumps(report_to_dict(asked)).encode(), order(), ports_of({}))
+    assert (report.state, report.meta.agent) == ("pending" if is_asked else "error", order().agent)
+    assert bool(report.subject) is is_asked

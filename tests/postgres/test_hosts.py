@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -224,3 +225,38 @@ def test_a_write_without_the_claim_changes_nothing(project: PostgresStores) -> N
         database.execute("INSERT INTO made VALUES ('c')")
     with project.open("made", TABLES, beside=True) as database:
         assert database.execute("SELECT name FROM made ORDER BY name").fetchall() == [("a",), ("c",)]
+
+
+def test_one_process_has_a_run_once_even_if_its_lease_ended(project: PostgresStores) -> None:
+    with project.claim("run:x"):
+        with project.open("claims", ()) as database:
+            database.execute("UPDATE claims SET ends = clock_timestamp() - interval '1 hour'")
+        with pytest.raises(Busy), project.claim("run:x"):
+            pass
+        with project.open("made", TABLES, claimed="run:x"):
+            pass
+    with project.claim("run:x"):
+        pass
+
+
+def test_a_place_that_was_lost_is_not_the_next_hosts(project: PostgresStores) -> None:
+    woken, other = project, PostgresStores(os.environ[URL], os.environ[PROJECT_ID], LEASE)
+    with ExitStack() as late:
+        with woken.place("s", 2), woken.open("claims", ()) as database:
+            database.execute("UPDATE places SET ends = clock_timestamp() - interval '1 hour'")
+            before = late.enter_context(other.place("s", 2))
+        assert before() is None
+        with woken.place("s", 2) as third:
+            assert third() is not None
+
+
+def test_a_host_that_was_frozen_in_a_transaction_does_not_stop_the_others(project: PostgresStores) -> None:
+    other = PostgresStores(os.environ[URL], os.environ[PROJECT_ID], LEASE)
+    frozen = project.open("made", TABLES)
+    frozen.__enter__().execute("INSERT INTO made VALUES ('frozen')")
+    began = time.monotonic()
+    with other.open("made", TABLES) as database:
+        assert database.execute("SELECT name FROM made").fetchall() == [("a",)]
+    assert time.monotonic() - began < LEASE + 5
+    with pytest.raises(StorageFailed):
+        frozen.__exit__(None, None, None)
