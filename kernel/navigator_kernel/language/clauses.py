@@ -181,9 +181,10 @@ def asks_to_look(text: str) -> bool:
     return _LOOKS.match(order) is not None or _ASKS_ZH.search(order) is not None
 
 
-def without_refused(text: str) -> str:
-    """A text without the clauses that say what is not to be done, as it is if they are all of it."""
-    rest = _REFUSED.sub(" ", text).strip(_STOPS)
+def without_refused(text: str, names: Sequence[str] = ()) -> str:
+    """A text without the clauses that say what is not to be done, as it is if they are all of it. A clause that leaves
+    out the `names` of files says where, and not what."""
+    rest = _REFUSED.sub(lambda hit: hit.group() if any(map(hit.group().count, names)) else " ", text).strip(_STOPS)
     return rest if rest and _content(rest) else text
 
 
