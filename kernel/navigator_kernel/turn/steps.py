@@ -180,8 +180,8 @@ def _leader(step: BoundStep) -> str:
 
 def _is_cut(before: BoundStep, step: BoundStep, *, asks: bool) -> bool:
     """Whether one wish was cut into these: the first part is no request by its form, or the second is an object and the
-    first means no skill, or the same."""
-    if before.skill:
+    first means no skill, or the same; but not if each names a file or folder and they seem to mean different skills."""
+    if before.skill or (_targets(before) and _targets(step) and _leader(before) not in {"", _leader(step)}):
         return False
     is_request = is_order(before.text) or asks_to_look(before.text)
     return not is_request or (not asks and _leader(before) in {"", _leader(step)})

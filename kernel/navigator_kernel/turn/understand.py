@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky
 
 
+_HOW_MANY = lazy_compile(r"(?:how[ ]many|[多几][少个]?个?)[ ]?$", re.IGNORECASE)
 _BEFORE_PLACE = r"(?:\b(?:in|inside|under|within|from|of|across)[ \t]+)?(?:\b(?:the|my|our)[ \t]+)?"
 _IN_PLACE = r"\b(?:in|inside|under|within|below|across)[ \t]+(?:(?:the|my|our)[ \t]+)?"
 _PLACE = r"(?:[ \t]+(?:folder|directory|dir)\b|[ \t]?(?:这个)?(?:目录|文件夹|里|下面|中的|内))"
@@ -154,7 +155,7 @@ def _without_place(retrieval: Retrieval, named: str, request: PreprocessingResul
     """What is found for the text `named`. Where something lies says little about what is to be done: if no skill is
     clear, or only the name of a folder speaks for the one that is (`what is in docs`), what is found without the names
     of folders, and for "the folder" in their place, decides where both agree, or where only the latter says anything.
-    What is found without the kind of the files (`all markdown files`) counts if it is surer."""
+    What is found without the kind of the files (`all markdown files`) counts if it is surer, or the files are counted."""
     from navigator_kernel.language.stated import kinds_of_files
 
     general, plain, is_place = named, named, False
@@ -165,10 +166,12 @@ def _without_place(retrieval: Retrieval, named: str, request: PreprocessingResul
             plain = place.sub(" ", plain, count=1)
             general = general.replace(target.written, "这个文件夹" if request.language == "zh" else "the folder", 1)
             is_place = is_place or lazy_compile(rf"{_IN_PLACE}{name}(?!\w)|{name}/?{_PLACE}").search(named) is not None
-    of_any_kind = plain
+    of_any_kind, is_counted = plain, False
     for start, end, _ in reversed([*kinds_of_files(plain)]):
+        is_counted = is_counted or _HOW_MANY.search(plain, 0, start) is not None
         of_any_kind = f"{of_any_kind[:start]}{'文件' if request.language == 'zh' else 'files'}{of_any_kind[end:]}"
-    if of_any_kind != plain and _first(any_kind := router.retrieve(of_any_kind)) > _first(retrieval):
+    any_kind = router.retrieve(of_any_kind) if of_any_kind != plain else retrieval
+    if is_counted or _first(any_kind) > _first(retrieval):
         return any_kind
     if plain == named or not (retrieval.band != "route" or is_place):
         return retrieval
