@@ -378,8 +378,7 @@ def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) 
 
 
 def _by_target(retrieval: Retrieval, request: PreprocessingResult, catalogue: Catalogue) -> RouteResult | None:
-    """The command that most likely looks at what the message names: a file, a folder, a kind of files or a time. A file that does not exist is said at once, without a question about the skill. Else None.
-    """
+    """The command that most likely looks at what the message names: a file, a folder, a kind of files or a time. A file that does not exist is said at once, without a question about the skill. Else None."""
     from navigator_kernel.language.stated import endings, period
 
     first = retrieval.candidates[0] if retrieval.candidates else None
