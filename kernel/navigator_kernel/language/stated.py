@@ -530,7 +530,7 @@ _FILES_OF_KIND = lazy_compile(
 _AND_KIND = lazy_compile(rf"(?<![\w./*-])\.?(?P<kind>{_KINDS})\s?(?:,|/|&|、|和|及|(?:and|or)(?=\s))\s?$")
 
 _LISTED_KINDS = lazy_compile(
-    rf"(?:(?<![a-z])(?:all|any|every)\s(?:the\s)?|所有的?|全部的?)?(?<![A-Za-z0-9_./*-])(?P<kinds>\.?(?:{_KINDS})"
+    rf"(?:(?<![a-z])(?:all|any|every)\s(?:the\s)?|(?:所有|全部)的?\s?)?(?<![A-Za-z0-9_./*-])(?P<kinds>\.?(?:{_KINDS})"
     rf"(?:\s?(?:,\s?(?:and|or)\s|[,/&、和与及]|(?:and|or)(?=\s))\s?\.?(?:{_KINDS})){{0,5}})"
     r"(?:[ -](?:source|script|code))?(?:\s?(?:源|源码|代码|脚本)?文件|\s?files?(?![\w-])|(?:(?<=image)|(?<=photo)|(?<=video)|(?<=picture)|(?<=notebook))s(?![\w-])|(?<=[图照视音][片像频]))"
 )
