@@ -59,7 +59,7 @@ _ASIDE = lazy_compile(
 )
 _UNWANTED = lazy_compile(
     r"\b(?:not|no|never|without|except|instead|rather|skip|ignore)\b|n['’]t\b"
-    r"|不[要用必需想]|(?<![级类特分识区个性])别|无[需须]|除了|忽略|跳过",
+    r"|不[要用必需想]|(?<![级类特分识区个性])别|无[需须]|除了|除外|以外|不算|忽略|跳过",
     re.IGNORECASE,
 )
 # A clause that says what is not to be done: `do not check docs`, `别查链接`
@@ -124,7 +124,8 @@ _COURTESY = lazy_compile(
 )
 _LOOKS = lazy_compile(
     r"(?:the )?(?:h?o?w (?:many|much|long|big|large|often|old)|which|what(?:'s| is| are)?|who(?:se)?|when|where|is|are|any|do|does|did|has|have|was|were"
-    r"|count|number|size|amount|length|list|show|find|search|look|check|scan|tell|give|report|summari[sz]e|sum|total|average|analy[sz]e|compare|know|see)\b",
+    r"|count|number|size|amount|length|list|show|find|search|look|check|scan|tell|give|report|summari[sz]e|sum|total|average|analy[sz]e|compare|know|see"
+    r"|[a-z]+[a-rt-z]s (?:in|of|from|under|since|between))\b",
     re.IGNORECASE,
 )
 _LOOK = lazy_compile(
@@ -132,7 +133,7 @@ _LOOK = lazy_compile(
     re.IGNORECASE,
 )
 _ASKS_ZH = lazy_compile(
-    r"多少|几[个次条行处]|哪|谁|什么|怎么?样|有没有|是否|是不是|吗[？?。]?$|^(?:统计|列出|列一下|查|找|检查|看|汇总|分析|总结|数|告诉|报告|扫描|盘点|对比|显示|展示)"
+    r"多少|几[个次条行处]|哪|谁|什么|怎么?样|有没有|是否|是不是|吗[？?。]?$|^(?:统计|列出|列一下|查|找|检查|看|汇总|分析|总结|数|告诉|报告|扫描|盘点|对比|显示|展示)|的(?:[字词行总个]数|数量|大小|总[和额量]|合计|列表)[？?。]?$"
 )
 _BOTH = lazy_compile(r"\bboth\s+|[这那]?[两三几]个(?=\s*技能)", re.IGNORECASE)
 _COMMA_WORD = lazy_compile(r"[,，][^\w,，]*+\w")
@@ -181,9 +182,10 @@ def asks_to_look(text: str) -> bool:
     return _LOOKS.match(order) is not None or _ASKS_ZH.search(order) is not None
 
 
-def without_refused(text: str) -> str:
-    """A text without the clauses that say what is not to be done, as it is if they are all of it."""
-    rest = _REFUSED.sub(" ", text).strip(_STOPS)
+def without_refused(text: str, names: Sequence[str] = ()) -> str:
+    """A text without the clauses that say what is not to be done, as it is if they are all of it. A clause that leaves
+    out the `names` of files says where, and not what."""
+    rest = _REFUSED.sub(lambda hit: hit.group() if any(map(hit.group().count, names)) else " ", text).strip(_STOPS)
     return rest if rest and _content(rest) else text
 
 

@@ -529,6 +529,20 @@ _FILES_OF_KIND = lazy_compile(
 )
 _AND_KIND = lazy_compile(rf"(?<![\w./*-])\.?(?P<kind>{_KINDS})\s?(?:,|/|&|、|和|及|(?:and|or)(?=\s))\s?$")
 
+_LISTED_KINDS = lazy_compile(
+    rf"(?:(?<![a-z])(?:all|any|every)\s(?:the\s)?|(?:所有|全部)的?\s?)?(?<![A-Za-z0-9_./*-])(?P<kinds>\.?(?:{_KINDS})"
+    rf"(?:\s?(?:,\s?(?:and|or)\s|[,/&、和与及]|(?:and|or)(?=\s))\s?\.?(?:{_KINDS})){{0,5}})"
+    r"(?:[ -](?:source|script|code))?(?:\s?(?:源|源码|代码|脚本)?文件|\s?files?(?![\w-])|(?:(?<=image)|(?<=photo)|(?<=video)|(?<=picture)|(?<=notebook))s(?![\w-])|(?<=[图照视音][片像频]))"
+)
+
+
+def kinds_of_files(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """Where a text names kinds of files, `python and rust files`: the start, the end and their endings."""
+    kind = lazy_compile(rf"(?<![a-z0-9_+])(?:{_KINDS})(?![a-z0-9_+])")
+    for hit in _LISTED_KINDS.finditer(text.lower()):
+        listed = [_OF_KIND[each.group()] for each in kind.finditer(hit["kinds"])]
+        yield hit.start(), hit.end(), tuple(dict.fromkeys(ending for endings in listed for ending in endings))
+
 
 def endings(text: str) -> tuple[str, ...]:
     """The endings of the files to which the message limits itself: `.py` and `.pyi` of "in the Python files" or "*.py"."""

@@ -66,6 +66,7 @@ _LIST_OF = lazy_compile(
 _NAME = "[A-Za-z0-9_.][A-Za-z0-9_./*-]{0,80}"
 _NO_MORE = r"[ \t]?(?:目录|文件夹)?(?:里面?的?)?[ \t]?(?:除外|不算|不要|不看|不用看|不计|不统计)"
 _EXCEPTED = lazy_compile(rf"(?<![A-Za-z0-9_./*-])((?:{_NAME}[ \t]?[、和与,，][ \t]?){{0,4}}{_NAME}){_NO_MORE}")
+_AFTER_NO_MORE = lazy_compile(_NO_MORE)
 _AFTER_LEFT_OUT = lazy_compile(r"(?:目录|文件夹|里面?的?|中的|以外|之外|的|除外|不算|不要|不看).*$")
 # "besides tests, also": what is named is wanted as well
 _AS_WELL = lazy_compile(
@@ -159,8 +160,15 @@ def too_many(written: str, count: int) -> str:
 
 def left_out(text: str, files: Folder) -> tuple[FileReference, ...]:
     """The files, folders and patterns such as `*.md` that `text` leaves out: "except tests", 不包括 docs 目录."""
+    from navigator_kernel.language.stated import kinds_of_files
+
     finder = _Finder(text := text[:LIMIT], files, None)
     references: dict[str, FileReference] = {}
+    for start, end, endings in kinds_of_files(text):
+        as_well = any(hit.end() == start and _AS_WELL.match(text, hit.start()) for hit in _LEFT_OUT.finditer(text))
+        if not as_well and (_OUT_OF.search(text[:start][-40:]) or _AFTER_NO_MORE.match(text, end)):
+            places = (Path(f"*{ending}") for ending in endings)
+            references |= {str(at): FileReference(written=text[start:end], path=at, left_out=True) for at in places}
     lists = [hit.end() for hit in islice(_LEFT_OUT.finditer(text), MOST) if not _AS_WELL.match(text, hit.start())]
     for at in (*lists, *(hit.start(1) for hit in islice(_EXCEPTED.finditer(text), MOST))):
         end = at

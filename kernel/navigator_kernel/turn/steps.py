@@ -19,7 +19,7 @@ from navigator_kernel.text import Language, clean, fold, lazy_compile, shorten
 from navigator_kernel.turn.message import preprocess
 from navigator_kernel.turn.packets import asked_values, plan, unusable
 from navigator_kernel.turn.split import are_apart, is_order, leading_verb, split, wishes
-from navigator_kernel.turn.understand import BEHIND, FALLBACKS, NAMED, POSSIBLE, decide, understand_locally
+from navigator_kernel.turn.understand import FALLBACKS, POSSIBLE, command_that_looks, decide, understand_locally
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult, Session
 from navigator_kernel.values.route import (
     Candidate,
@@ -27,7 +27,6 @@ from navigator_kernel.values.route import (
     Lifecycle,
     Mcp,
     NeedClarification,
-    Retrieval,
     RouteDecision,
     RouteResult,
     Script,
@@ -110,7 +109,7 @@ def list_steps(
     if len(text) > LIMIT:
         return None
     ordered = wishes(text) if is_long(text) and not alone else ()
-    plain = text if is_long(text) else without_refused(text)
+    plain = text if is_long(text) else without_refused(text, [file.written for file in request.without])
     steps = ordered or split(plain, lambda clause: _is_named(clause, ground))
     names = [file.written for file in (*request.files, *request.targets)]
     apart = [_side_by_side(step, names, ground) if not is_long(text) else () for step in steps]
@@ -180,9 +179,12 @@ def _leader(step: BoundStep) -> str:
 
 def _is_cut(before: BoundStep, step: BoundStep, *, asks: bool) -> bool:
     """Whether one wish was cut into these: the first part is not a request by its form, or the second is an object and
-    the first means no skill, or the same."""
+    the first means no skill, or the same; but not if each names a file or folder and they seem to mean different
+    skills."""
+    if before.skill or (_targets(before) and _targets(step) and _leader(before) not in {"", _leader(step)}):
+        return False
     is_request = is_order(before.text) or asks_to_look(before.text)
-    return not before.skill and (not is_request or (not asks and _leader(before) in {"", _leader(step)}))
+    return not is_request or (not asks and _leader(before) in {"", _leader(step)})
 
 
 def _is_command(step: BoundStep, ground: PlanningContext) -> bool:
@@ -410,7 +412,6 @@ def _label(step: BoundStep) -> str:
 
 # One step: its skill, and its missing parameters (WFL-4..6, X-10, X-39)
 
-LOOKS, LESS = 0.2, 0.3  # confidence of a command that only looks, and that of the next one as a part of it
 PLANNED = 0.6  # confidence from which a skill is put in a plan
 SURE_OF_WISH = 0.85  # the same for one of several wishes of a long message, whose parts say less
 WIDE, NEAREST = 60, 12  # candidates of a wish that are compared, and of these those that may be offered
@@ -519,15 +520,12 @@ def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
     decision = decide(intent, request, ground.catalogue)
     offered: tuple[str, ...] = ()
     if isinstance(decision.result, NeedClarification) and intent.retrieval and intent.retrieval.candidates:
-        best, others = intent.retrieval.candidates[0], intent.retrieval.candidates[1:2]
-        ahead = not others or others[0].confidence <= best.confidence * BEHIND
-        # The person sees the plan before anything runs
-        looks = ahead and best.confidence >= NAMED and asks_to_look(text)
-        fits, offered = looks or best.confidence >= PLANNED or _says_name(text, best.name), decision.result.options
+        best = intent.retrieval.candidates[0]  # the person sees the plan before anything runs
+        fits, offered = best.confidence >= PLANNED or _says_name(text, best.name), decision.result.options
         decision = replace(
             decision, result=Skills(names=(best.name,)) if fits else Direct(), entity=best.name if fits else None
         )
-    if intent.tier == "retrieval" and (looks_with := _command_that_looks(text, request, intent.retrieval, ground)):
+    if intent.retrieval and (looks_with := command_that_looks(intent.retrieval, request, ground.catalogue)):
         decision = replace(decision, result=Skills(names=(looks_with,)), entity=looks_with)
     skill, agent = "", ""
     match decision.result:
@@ -550,26 +548,6 @@ def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
         offered=offered,
         candidates=intent.retrieval.candidates if intent.retrieval else (),
     )
-
-
-def _command_that_looks(
-    text: str, request: PreprocessingResult, retrieval: Retrieval | None, ground: PlanningContext
-) -> str:
-    """The command that a question, or an order to look at something, most likely means, if it is well ahead of the
-    next one that takes what is named: to look changes nothing. Else empty."""
-    candidates = retrieval.candidates if retrieval is not None and asks_to_look(text) else ()
-    skills = [(each, ground.catalogue.find(each.name)) for each in candidates]
-    if any(target.usable and not target.loose for target in request.targets):  # not a skill that needs something else
-        skills = [
-            (each, skill)
-            for each, skill in skills
-            if skill and (not skill.required_params or wants_path(skill.required_params))
-        ]
-    if not skills:
-        return ""
-    (best, skill), others = skills[0], skills[1:]
-    is_ahead = not others or others[0][0].confidence <= best.confidence * LESS
-    return best.name if skill and skill.kind == "A" and best.confidence >= LOOKS and is_ahead else ""
 
 
 def _says_name(text: str, name: str) -> bool:

@@ -29,7 +29,7 @@ from navigator_kernel.language.clauses import (
     refuses,
     without_refused,
 )
-from navigator_kernel.language.parameters import meant
+from navigator_kernel.language.parameters import meant, wants_path
 from navigator_kernel.language.signs import is_path, named_files
 from navigator_kernel.language.targets import without_left_out
 from navigator_kernel.language.wording import say
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky
 
 
+_HOW_MANY = lazy_compile(r"(?:how[ ]many|[多几][少个]?个?)[ ]?$", re.IGNORECASE)
 _BEFORE_PLACE = r"(?:\b(?:in|inside|under|within|from|of|across)[ \t]+)?(?:\b(?:the|my|our)[ \t]+)?"
 _IN_PLACE = r"\b(?:in|inside|under|within|below|across)[ \t]+(?:(?:the|my|our)[ \t]+)?"
 _PLACE = r"(?:[ \t]+(?:folder|directory|dir)\b|[ \t]?(?:这个)?(?:目录|文件夹|里|下面|中的|内))"
@@ -74,7 +75,7 @@ ENOUGH = 10  # installed skills; with fewer, the person is reminded (STA-3)
 FALLBACKS = 3  # INT-12
 NAMED = 0.4  # confidence from which a skill is taken that takes what the message names
 POSSIBLE = 0.1  # confidence from which a skill may be meant by a message that names what does not exist
-BEHIND = 0.1  # confidence of the next one, as a part of the first one's, up to which the first is far ahead
+LOOKS, LESS = 0.2, 0.3  # confidence of a command that only looks, and that of the next one as a part of it
 ROUNDS = 2  # rounds of questions about one message (X-10)
 SURE = 0.9  # confidence from which each of two joined wishes has its own skill
 FAILURES = 2  # SAF-5: after this many in a row, nothing is tried again unless the person says what to change
@@ -153,7 +154,10 @@ def matter(request: PreprocessingResult) -> str:
 def _without_place(retrieval: Retrieval, named: str, request: PreprocessingResult, router: Router) -> Retrieval:
     """What is found for the text `named`. Where something lies says little about what is to be done: if no skill is
     clear, or only the name of a folder speaks for the one that is (`what is in docs`), what is found without the names
-    of folders, and for "the folder" in their place, decides where both agree, or where only the latter says anything."""
+    of folders, and for "the folder" in their place, decides where both agree, or where only the latter says anything.
+    What is found without the kind of the files (`all markdown files`) counts if it is surer, or the files are counted."""
+    from navigator_kernel.language.stated import kinds_of_files
+
     general, plain, is_place = named, named, False
     for target in request.targets:
         if target.folder:
@@ -162,6 +166,13 @@ def _without_place(retrieval: Retrieval, named: str, request: PreprocessingResul
             plain = place.sub(" ", plain, count=1)
             general = general.replace(target.written, "这个文件夹" if request.language == "zh" else "the folder", 1)
             is_place = is_place or lazy_compile(rf"{_IN_PLACE}{name}(?!\w)|{name}/?{_PLACE}").search(named) is not None
+    of_any_kind, is_counted = plain, False
+    for start, end, _ in reversed([*kinds_of_files(plain)]):
+        is_counted = is_counted or _HOW_MANY.search(plain, 0, start) is not None
+        of_any_kind = f"{of_any_kind[:start]}{'文件' if request.language == 'zh' else 'files'}{of_any_kind[end:]}"
+    any_kind = router.retrieve(of_any_kind) if of_any_kind != plain else retrieval
+    if is_counted or _first(any_kind) > _first(retrieval):
+        return any_kind
     if plain == named or not (retrieval.band != "route" or is_place):
         return retrieval
     without, neutral = (router.retrieve(text.strip() or named) for text in (plain, general))
@@ -367,12 +378,10 @@ def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) 
 
 
 def _by_target(retrieval: Retrieval, request: PreprocessingResult, catalogue: Catalogue) -> RouteResult | None:
-    """The first skill, if it is far ahead, the message asks to look at something, and the skill takes what it names: a
-    file, a folder or a time. A file that does not exist is said at once, without a question about the skill. Else None.
-    """
-    from navigator_kernel.language.stated import period
+    """The command that most likely looks at what the message names: a file, a folder, a kind of files or a time. A file that does not exist is said at once, without a question about the skill. Else None."""
+    from navigator_kernel.language.stated import endings, period
 
-    first, second = (*retrieval.candidates, None, None)[:2]
+    first = retrieval.candidates[0] if retrieval.candidates else None
     skill = catalogue.find(first.name) if first is not None else None
     kinds = {spec.validation for spec in skill.required_params} if skill else set[str]()
     if first is None or not kinds & {*PATHS, "since"} or not asks_to_look(request.need):
@@ -383,13 +392,34 @@ def _by_target(retrieval: Retrieval, request: PreprocessingResult, catalogue: Ca
         return Unknown(
             what="file", name=absent.problem, suggestions=absent.near, hint=absent.hint, refused=absent.refused
         )
-    if first.confidence < NAMED or (second and second.confidence > first.confidence * BEHIND):
-        return None
+    name = command_that_looks(retrieval, request, catalogue)
+    skill = catalogue.find(name) if name else None
+    kinds = {spec.validation for spec in skill.required_params} if skill else set()
     usable = [file for file in (*request.files, *meant(request)) if file.usable]
     fits = "path_exists" in kinds and bool(usable)
     fits |= any(("folder_exists" if file.folder else "file_exists") in kinds for file in usable)
+    fits |= "endings" in kinds and bool(endings(request.need))
     timed = "since" in kinds and request.today and any(period(request.need, date.fromisoformat(request.today)))
-    return Skills(names=(first.name,)) if fits or timed else None
+    return Skills(names=(name,)) if fits or timed else None
+
+
+def command_that_looks(retrieval: Retrieval, request: PreprocessingResult, catalogue: Catalogue) -> str:
+    """The command that a question, or an order to look at something, most likely means, if it is well ahead of the
+    next one that takes what is named: to look changes nothing. Else empty."""
+    if not asks_to_look(request.need):
+        return ""
+    skills = [(each, catalogue.find(each.name)) for each in retrieval.candidates]
+    if any(target.usable and not target.loose for target in request.targets):  # not a skill that needs something else
+        skills = [
+            (each, skill)
+            for each, skill in skills
+            if skill and (not skill.required_params or wants_path(skill.required_params))
+        ]
+    if not skills:
+        return ""
+    (best, skill), others = skills[0], skills[1:]
+    is_ahead = not others or others[0][0].confidence <= best.confidence * LESS
+    return best.name if skill and skill.kind == "A" and best.confidence >= LOOKS and is_ahead else ""
 
 
 def _offer(retrieval: Retrieval, request: PreprocessingResult) -> NeedClarification:
