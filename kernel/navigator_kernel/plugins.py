@@ -93,8 +93,8 @@ class Plugins(Struct):
             given = [ports if argument == "ports" and ports is not None else value for argument in arguments]
             try:
                 items = self.call(name, hook, _items, implementation.function, given, hook, read, seconds=seconds)
-            except Exception as error:
-                if hook in _DECIDED and isinstance(error, KernelError) and not isinstance(error, guard.Hung):
+            except Exception as problem:
+                if hook in _DECIDED and isinstance(problem, KernelError) and not isinstance(problem, guard.Hung):
                     raise
                 continue
             self._trace(f"{hook} {name} -> {len(items)}")
