@@ -118,7 +118,7 @@ class NatsDispatcher:
 
     async def events(self, task: str) -> AsyncIterator[Event]:
         """What the worker says meanwhile, until the task has ended."""
-        held, client = self._task(task), await broker.connect(self.settings, "navigator events")
+        held, client = self._task(task), await broker.connect(self.settings, "events of a task")
         try:
             listening = await client.subscribe(held.events)
             while held.report is None and await broker.last(client.jetstream(), REPORTS, held.reports) is None:

@@ -44,7 +44,7 @@ class Cluster:
     @classmethod
     @asynccontextmanager
     async def opened(cls, settings: broker.Settings) -> AsyncIterator[Cluster]:
-        client = await broker.connect(settings, "navigator cluster")
+        client = await broker.connect(settings, "status")
         try:
             yield cls(client)
         except (NatsError, TimeoutError) as error:

@@ -61,7 +61,7 @@ class Worker(Struct, kw_only=True):
         """Works until `stop`; tasks under way are ended first."""
         if not self.settings.knows_strangers:
             message = f"the broker at {self.settings.place!r} takes orders from anybody"
-            raise UsageProblem(message, hint="set NAVIGATOR_NATS_SEED; navigator cluster init makes keys")
+            raise UsageProblem(message, hint="set NAVIGATOR_NATS_SEED to a key of: navigator cluster init FOLDER")
         connecting = asyncio.ensure_future(broker.connect(self.settings, self.name, waits=self.tell))
         stopping = asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait((connecting, stopping), return_when=asyncio.FIRST_COMPLETED)

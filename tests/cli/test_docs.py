@@ -42,7 +42,9 @@ def test_a_page_is_chinese_where_it_is_translated_and_the_language_is_set_so(her
 
 
 def test_the_shell_completes_names_of_pages(here: Place) -> None:
-    done = here.run(env={"_NAVIGATOR_COMPLETE": "bash_complete", "COMP_WORDS": "navigator docs man", "COMP_CWORD": "2"})
+    done = here.run(
+        env={"_NAVIGATOR_COMPLETE": "bash_complete", "COMP_WORDS": "navigator docs mana", "COMP_CWORD": "2"}
+    )
     assert done.out == "plain,manage-skills\n"
 
 

@@ -52,8 +52,8 @@ _NUMBER = lazy_compile(
 )
 _HAN = "一二三四五六七八九"
 _ELSEWHERE = lazy_compile(
-    r"before\s+(?:you\s+)?([^,;]+),\s*(?:please\s+)?(\S[^;\n]*)|after\s+(?P<after>\w+ing\s[^,;]+),\s*(\S[^;\n]*)"
-    r"|([^,;\n]+?),?\s+after\s+(\w+ing\s[^,;\n]+)|(?P<zh>[^，；\n]+?)之?前[，,]?\s*请?先([^，；\n]+)",
+    r"before\s(?:you\s)?([^,;]+),\s*(?:please\s+)?(\S[^;\n]*)|after\s+(?P<after>\w+ing\s[^,;]+),\s*(\S[^;\n]*)"
+    r"|([^,;\n]+?)(?<!\s),?\s+after\s+(\w+ing\s[^,;\n]+)|(?P<zh>[^，；\n]+?)之?前[，,]?\s*请?先([^，；\n]+)",
     re.IGNORECASE,
 )
 _GERUND = lazy_compile(r"(\w+)ing(?=\s)")
