@@ -115,7 +115,7 @@ _STEPS = lazy_compile(
 # Every English one contains one of these: searching for them is cheaper than the pattern
 _STEP_MARKS = "then after next finally lastly step second subsequently done 1. 1) (1".split()
 # Every joint in an English message contains one of these marks or words
-_MARKS = frozenset(";!?\n.,/&")
+_MARKS, _BETWEEN = frozenset(";!?\n,"), (". ", " / ", " & ")
 _WORDS = frozenset("also besides addition additionally and well along together plus".split())
 _COURTESY = lazy_compile(
     r"^(?:(?:please|pls|now|just|then|finally|ok(?:ay)?|and|also|hey|hi|(?:can|could|would|will) you|i(?:'d| would) like(?: to)?"
@@ -229,7 +229,8 @@ def parts(text: str) -> tuple[str, ...]:
 
 def may_join(text: str) -> bool:
     """A cheap check before the text is parsed."""
-    if not text.isascii() or not _MARKS.isdisjoint(text):
+    text = text.strip(_EDGE)
+    if not text.isascii() or not _MARKS.isdisjoint(text) or any(mark in text for mark in _BETWEEN):
         return True
     return not _WORDS.isdisjoint(_ASCII_TERM.findall(text.lower()))
 

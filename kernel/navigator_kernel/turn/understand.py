@@ -142,7 +142,9 @@ def _names_another(request: PreprocessingResult, session: Session) -> bool:
 def matter(request: PreprocessingResult) -> str:
     """The text for routing, in which only the type of each file is kept, or the name of a file without a type, with the
     mark of a file: whoever names one wants work done on it. What the message leaves out is not work."""
-    text = without_left_out(request.need, (file.written for file in request.without))
+    text = request.need
+    if request.without:
+        text = without_left_out(text, (file.written for file in request.without))
     paths = {target.written: target.path for target in request.targets}  # a title, as "the readme", says no type itself
     for name in sorted(files_in(request), key=len, reverse=True):
         path = PurePath(paths.get(name, name))
