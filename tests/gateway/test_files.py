@@ -169,6 +169,10 @@ def test_a_session_is_listed_with_the_beginning_of_its_first_message(served: Ser
 
 def test_the_data_of_a_reply_that_no_step_made_is_in_its_last_event(served: Served) -> None:
     asked = served.chat("/word-count", "data")[-1].data["payload"]
-    assert asked["data"] == {"required": ["text"], "optional": ["file", "top"], "reason": "clarify"}
+    assert asked["data"] == {
+        "required": ["text"],
+        "optional": ["file", "folder", "endings", "top", "without"],
+        "reason": "clarify",
+    }
     able = served.chat("what can you do?", "able")[-1].data["payload"]
     assert len(able["data"]["capabilities"]) == 3
