@@ -146,7 +146,7 @@ def test_a_folder_and_a_kind_of_files_are_counted_as_a_whole(
 def test_several_files_are_each_counted(place: Place) -> None:
     for name in ("a.md", "b.md", "c.txt"):
         place.write(name, f"{name} words")
-    for message in ("/word-count a.md b.md c.txt", "/word-count a.md and b.md and c.txt", "/word-count *.*"):
+    for message in ("/word-count a.md b.md c.txt", "/word-count a.md and b.md and c.txt", "/word-count *.* --top 3"):
         reports = place.talk().say(message).reports
         assert [report.data["source"] for report in reports] == ["a.md", "b.md", "c.txt"]
     assert place.data("/word-count a.md is fine")["source"] == "a.md"

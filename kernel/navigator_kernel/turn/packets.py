@@ -109,7 +109,7 @@ def one_subject_each(
         words = [path for word in arguments for path in _matching(word, request.base)]
         places = [word for word in words if is_there(request.base / word)]
         others = [word for word in words if word not in places and word not in _AND]
-        if not all(word.startswith("--") or "=" in word for word in others):
+        if not all(word.startswith("--") or "=" in word or word.isdecimal() for word in others):
             return [(arguments, request)]  # the words are a text
         return [((word, *others), request) for word in places] or [(arguments, request)]
     named = [target for target in meant(request, specs) if target.usable and not target.loose]
