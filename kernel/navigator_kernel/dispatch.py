@@ -81,14 +81,14 @@ class InProcessDispatcher(Struct):
     async def events(self, task: str) -> AsyncIterator[Event]:
         """Yields nothing: agents here report once, and have no events of their own yet."""
         self._task(task)
-        nothing: tuple[Event, ...] = ()
-        for event in nothing:
+        for event in tuple[Event, ...]():
             yield event
 
     async def result(self, task: str) -> Report:
         running = self._task(task)
         if running.report is None:
-            running.report = await self._reported(running)
+            report = await self._reported(running)
+            running.report = running.report or report  # two may wait for one task: the first report stands
             if running.loop is not None and running.future.done() and not running.future.cancelled():
                 self._idle.append(running.loop)  # else an agent may still block it
             running.loop = None
@@ -132,8 +132,8 @@ class InProcessDispatcher(Struct):
         return report_from(answer, self._meta(task), language)
 
     def _meta(self, task: _Task) -> Meta:
-        elapsed = round(self.clock.monotonic() - task.started, 3)
-        return Meta(agent=task.packet.agent, time=elapsed, ts=self.clock.now())
+        seconds = round(self.clock.monotonic() - task.started, 3)
+        return Meta(agent=task.packet.agent, time=seconds, ts=self.clock.now())
 
 
 # Any answer becomes one valid report, which keeps its valid parts (RET-1..5)

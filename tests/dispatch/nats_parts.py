@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 
 from navigator_kernel.adapters.clock import SystemClock
@@ -17,9 +18,19 @@ from navigator_nats.dispatcher import NatsDispatcher
 from navigator_nats.worker import Worker
 
 
+class TickingClock(SystemClock):
+    """Each look at it is a second later than the last: what is measured twice differs."""
+
+    def __init__(self) -> None:
+        self._seconds = count()
+
+    def monotonic(self) -> float:
+        return float(next(self._seconds))
+
+
 def ports_of(agents: Mapping[str, Agent], digest: str = "") -> DispatchPorts:
     """The ports of a host with these agents, whose skills all have `digest`."""
-    clock = SystemClock()
+    clock = TickingClock()
 
     def failed(packet: Packet, error: BaseException, seconds: float) -> Report:
         meta = Meta(agent=packet.agent, time=round(seconds, 3), ts=clock.now())
