@@ -525,7 +525,8 @@ def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
         decision = replace(
             decision, result=Skills(names=(best.name,)) if fits else Direct(), entity=best.name if fits else None
         )
-    if intent.retrieval and (looks_with := command_that_looks(intent.retrieval, request, ground.catalogue)):
+    retrieval = None if isinstance(decision.result, Unknown) else intent.retrieval
+    if retrieval and (looks_with := command_that_looks(retrieval, request, ground.catalogue)):
         decision = replace(decision, result=Skills(names=(looks_with,)), entity=looks_with)
     skill, agent = "", ""
     match decision.result:
