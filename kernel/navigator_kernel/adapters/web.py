@@ -102,13 +102,14 @@ def _followed(target: Target, named: Sequence[str], seconds: float, limit: int) 
         if isinstance(answer, Page):
             return answer
         try:
-            target = target_of(urljoin(target.url, answer), named)
-            if target.scheme != target.scheme:
+            following = target_of(urljoin(target.url, answer), named)
+            if following.scheme != target.scheme:
                 raise Refused("that is another scheme", hint="fetch that address itself", reason="scheme")
-            addresses = _addresses(target, inner)
+            addresses = _addresses(following, inner)
         except (Refused, UsageProblem) as error:
             message = f"{target.host} leads to {escape_controls(answer[:200])}: {error.message}"
             raise Refused(message, hint=error.hint, reason="redirect") from error
+        target = following
     raise FetchFailed(f"{target.host} leads on more than {HOPS} times", hint="ask for another page")
 
 
