@@ -141,14 +141,9 @@ def take_yaml(entry: Entry, data: bytes) -> bytes:
         end = start + len(text[start:end].rstrip())
     else:  # the key goes as well
         del there[key]
-        start, end = table[0].start_mark.index, end
-        end = (
-            end
-            if end == len(text) or text[end - 1] == "\n"
-            else text.index("\n", end) + 1
-            if "\n" in text[end:]
-            else end
-        )
+        start = table[0].start_mark.index
+        if end < len(text) and text[end - 1] != "\n" and "\n" in text[end:]:
+            end = text.index("\n", end) + 1
     new = text[:start] + text[end:]
     if (_loaded(new) or {}) != there:
         raise Refused(f"{str(entry.file)!r} cannot be edited safely", hint="remove the entry by hand")

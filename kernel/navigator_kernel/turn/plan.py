@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.events import ApprovalResolved, RouteDecided
+from navigator_kernel.events import ApprovalResolved, RouteDecided, SkillChosen
 from navigator_kernel.language.wording import between, say
 from navigator_kernel.turn.answers import UNDO
 from navigator_kernel.turn.packets import plan
@@ -62,6 +62,8 @@ async def make_plan(
     workflow = resolve_workflow(resumed, request, kernel, context)  # several steps, #name, or a yes to a plan
     if isinstance(workflow, WorkflowRequest):
         _announce(workflow.decision, emit)
+        for name in dict.fromkeys(step.skill for step in workflow.view.plan.steps if step.agent == "skills"):
+            emit(SkillChosen(skill=name, tier=workflow.decision.tier, confidence=workflow.decision.confidence))
         return TurnPlan(decision=workflow.decision, workflow=workflow)
     if approved is None:
         return await route_request(without_flag(request), session, context, kernel, emit, workflow)
