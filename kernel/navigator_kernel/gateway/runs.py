@@ -89,8 +89,8 @@ class Runs:
 
     def session_of(self, run: str) -> str:
         """The session that `run` belongs to; NotFound if there is no such run."""
-        if run in self._active:
-            return self._active[run].session
+        if (active := self._active.get(run)) is not None:  # in one step: runs end in another thread
+            return active.session
         first = self._log.read(run)[0].body
         if not isinstance(first, RunStarted):
             raise NotFound(f"no run is called {run!r}", hint="the list of runs shows them")
