@@ -525,7 +525,7 @@ def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
         decision = replace(
             decision, result=Skills(names=(best.name,)) if fits else Direct(), entity=best.name if fits else None
         )
-    retrieval = None if isinstance(decision.result, Unknown) else intent.retrieval
+    retrieval = None if decision.reason == "unreadable" else intent.retrieval
     if retrieval and (looks_with := command_that_looks(retrieval, request, ground.catalogue)):
         decision = replace(decision, result=Skills(names=(looks_with,)), entity=looks_with)
     skill, agent = "", ""
