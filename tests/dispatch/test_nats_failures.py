@@ -147,10 +147,10 @@ def test_tasks_that_were_given_up_are_listed_sent_again_and_dropped(broker: Brok
         sending = [asyncio.ensure_future(sent(held, packet)) for packet in packets]
         client = await nats.connect(broker.url)
         queue = await until(lambda: client.jetstream().pull_subscribe_bind("skills", stream=names.TASKS))
-        taking = asyncio.ensure_future(takes_and_leaves(queue))
+        taking = asyncio.ensure_future(takes_and_leaves(client, queue))
         assert [report.state for report in await asyncio.gather(*sending)] == ["error", "error"]
-        taking.cancel()
         await client.close()
+        await taking
         keys = sorted(map(names.key_of, packets))
         async with Cluster.opened(settings(broker.url)) as cluster:
             dead = (await cluster.status())["dead"]
@@ -167,9 +167,9 @@ def test_tasks_that_were_given_up_are_listed_sent_again_and_dropped(broker: Brok
     owning(broker, given_up, ack_wait=1.0)
 
 
-async def takes_and_leaves(queue: Any) -> None:
-    """Takes tasks and acknowledges none."""
-    while True:
+async def takes_and_leaves(client: Any, queue: Any) -> None:
+    """Takes tasks and acknowledges none, until its connection is closed."""
+    while not client.is_closed:
         with suppress(nats.errors.Error):
             await queue.fetch(1, timeout=0.5)
 

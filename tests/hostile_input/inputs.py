@@ -72,6 +72,7 @@ FILES = (
     case("dotenv-for-a-skill", "/word-count @.env", REFUSED, SECRETS),
     case("dotenv-for-an-agent", "@@worker @.env", REFUSED, SECRETS),
     case("dotenv-in-steps", "count the words in @.env and then check the links in @notes.md", REFUSED, SECRETS),
+    case("dotenv-in-a-step", "check the links in @notes.md and then count the words in .env", REFUSED, SECRETS),
     case(
         "dotenv-for-the-orchestrator", "/master-orchestrator 需求理解：先统计 @.env，然后检查链接", REFUSED, "机密文件"
     ),

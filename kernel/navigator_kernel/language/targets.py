@@ -75,7 +75,7 @@ _AS_WELL = lazy_compile(
 _GENERAL = frozenset(
     "a an the this that these those my our your its their his her same each every any which what whole entire current project root working home parent "
     "new empty output except excluding without ignoring skipping besides not but source other another some all no top main first second whose one right wrong correct sub in of inside under from for check scan list "
-    "and or to with is are there many few several most biggest largest smallest by per into on at as how size shared own given of".split()
+    "and or to with is are there many few several most biggest largest smallest by per into on at as how size shared own given of .git".split()
 )
 _KNOWN = {
     "readme": ("readme", "自述文件", "自述"),
@@ -287,15 +287,15 @@ class _Finder:
                 yield _Mention(name, at, (name,) if what else self._called(name), what == "folder")
 
     def _paths(self) -> Iterator[_Mention]:
-        """Words with a slash; one that names nothing counts only below a folder that exists."""
+        """Words with a slash or a dot before them, as `.env`; what names nothing counts only below a real folder."""
         for hit in _CHUNK.finditer(self.text):
             word = hit.group().rstrip(".:~")
-            if "/" not in word or len(word) > LONGEST:
+            if ("/" not in word and not word.startswith(".")) or word.lower() in _GENERAL or len(word) > LONGEST:
                 continue
             # Chinese may stand beside a path without a blank
             beside = [at for at, char in enumerate(word) if "\u3400" <= char <= "\u9fff"]
             ends = [len(word), *(at for at in reversed(beside) if at > 2)][:CUTS]
-            starts = [0, *(at + 1 for at in beside if at < word.index("/"))][:CUTS]
+            starts = [0, *(at + 1 for at in beside if at < word.find("/"))][:CUTS]
             spans = ((start, end) for start in starts for end in ends if end > start)
             start, end, what = next(((s, e, w) for s, e in spans if (w := self._exists(word[s:e]))), (0, ends[-1], ""))
             name = word[start:end].rstrip("/") or word[start:end]
