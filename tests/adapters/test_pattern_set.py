@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 QUICK = settings(
-    max_examples=60, database=None, deadline=None, phases=[Phase.explicit, Phase.generate],
+    max_examples=20, database=None, deadline=None, phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 FLAGS = re.IGNORECASE | re.MULTILINE
