@@ -34,7 +34,10 @@ async def run_agent(turns: ServedTurns, call: Call) -> EventStream:
         return _stream(run, _thread(request, is_resumed=bool(request.resume)))
     if waits is None and not request.resume:
         raise HttpProblem(422, "invalid", "the last message is not the person's", hint='"role": "user", and some text')
-    return _alone(request, waits, text)
+    # The response to an answer that comes too late, or to a message that comes before the answer
+    thread, language = _thread(request, is_resumed=True), language_of(text)
+    sentence = GONE[language] if waits is None else ANSWER_FIRST[language].format(question=waits.detail)
+    return EventStream(pieces=_sent(answered_alone(thread, sentence, waits)))
 
 
 async def connect_agent(turns: ServedTurns, call: Call) -> EventStream:
@@ -64,13 +67,6 @@ async def _answer(
         return await turns.answer(caller, entry.interrupt_id, answer)
     except NotFound:  # it has just been answered
         return None
-
-
-def _alone(request: RunAgentInput, waits: ApprovalRequested | None, text: str) -> EventStream:
-    """The response to an answer that comes too late, or to a message that comes before the answer."""
-    thread, language = _thread(request, is_resumed=True), language_of(text)
-    sentence = GONE[language] if waits is None else ANSWER_FIRST[language].format(question=waits.detail)
-    return EventStream(pieces=_sent(answered_alone(thread, sentence, waits)))
 
 
 def _thread(request: RunAgentInput, *, is_resumed: bool) -> Thread:
