@@ -440,12 +440,11 @@ def _from_events(source: str) -> Values:
                 raise Hostile("yaml-anchor", "uses an anchor or alias", line)
             if getattr(event, "tag", None) is not None:
                 raise Hostile("yaml-tag", "uses a tag", line)
-            text = getattr(event, "value", "")
-            if CONTROL.search(text):
-                raise Hostile("control-character", "has a control character", line)
-            if len(text) > 64 and event.implicit[0] and _HUGE.fullmatch(text):
-                raise Hostile("yaml-huge-number", "has a number of over 64 digits", line)
         if isinstance(event, yaml.ScalarEvent):
+            if CONTROL.search(event.value):
+                raise Hostile("control-character", "has a control character", line)
+            if len(event.value) > 64 and event.implicit[0] and _HUGE.fullmatch(event.value):
+                raise Hostile("yaml-huge-number", "has a number of over 64 digits", line)
             found.put(event.value, line, plain=event.implicit[0])
         elif isinstance(event, yaml.CollectionStartEvent):
             found.open({} if isinstance(event, yaml.MappingStartEvent) else [], line)
