@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from navigator_ag_ui.events import AgUiRun, Sent, Thread, answered_alone
 from navigator_ag_ui.input import RunAgentInput, answer_of, message_of, unanswered_call
-from navigator_ag_ui.words import ANSWER_FIRST, GONE
 from navigator_kernel.errors import NotFound
-from navigator_kernel.text import language_of
+from navigator_kernel.text import Language, language_of
 from navigator_kernel.values.http.endpoint import Call, Caller, Endpoint, HttpProblem
 from navigator_kernel.values.http.sse import EVENT_STREAM, PING, EventStream, frame
 
@@ -19,6 +18,16 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import ServedRun, ServedTurns
 
 RECALLED = 200  # history entries of a thread
+
+# The sentences that only a client of AG-UI shows
+GONE: Mapping[Language, str] = {
+    "en": "Nothing waits for this answer: it was answered or withdrawn, or was asked over a day ago.",
+    "zh": "没有等待该回答的操作：它已被回答或撤回，或提问已超过一天。",
+}
+ANSWER_FIRST: Mapping[Language, str] = {
+    "en": "An approval waits, and your message was not read. Answer it first, then send the message again.\n{question}",
+    "zh": "有一项操作正在等待你的确认，刚才的消息未被处理。请先回答，再重新发送。\n{question}",
+}
 
 
 async def run_agent(turns: ServedTurns, call: Call) -> EventStream:

@@ -64,7 +64,11 @@ class ModuleChild:
                     while rest:
                         _wait(fd, select.POLLOUT, deadline)
                         rest = rest[os.write(fd, rest[:_CHUNK]) :]
-                return json.loads(_received(process.stdout, deadline))
+                fd = _open(process.stdout).fileno()
+                size = int.from_bytes(_part(fd, _HEAD, deadline))
+                if size > _ANSWER_LIMIT:
+                    raise KernelError(f"its answer has {size} bytes", hint=_HINT)
+                return json.loads(_part(fd, size, deadline))
             except TimeoutError:
                 raise self._too_slow(seconds) from None
             except (OSError, EOFError):
@@ -152,14 +156,6 @@ def _all_of(size: int) -> bytes:
     while len(data) < size and (chunk := os.read(0, min(size - len(data), _CHUNK))):
         data += chunk
     return bytes(data)
-
-
-def _received(stream: IO[bytes] | None, deadline: float) -> bytes:
-    fd = _open(stream).fileno()
-    size = int.from_bytes(_part(fd, _HEAD, deadline))
-    if size > _ANSWER_LIMIT:
-        raise KernelError(f"its answer has {size} bytes", hint=_HINT)
-    return _part(fd, size, deadline)
 
 
 def _part(fd: int, size: int, deadline: float) -> bytes:

@@ -150,7 +150,8 @@ def _frontmatter(lines: list[str], start: int, parts: Parts, path: str) -> None:
     parts.form = "frontmatter"
     _read_yaml("\n".join([*lines[first:end], ""]), first + 1, parts, path)
     parts.body = _body(lines[end if found is None else end + 1 :], parts, path)
-    parts.title = _title(parts.body)
+    heading = parts.body.lstrip().partition("\n")[0]
+    parts.title = heading[2:].strip() if heading.startswith("# ") else ""
 
 
 def _has_prose(lines: Sequence[str], start: int, end: int) -> bool:
@@ -186,11 +187,6 @@ def _block(lines: list[str], start: int, parts: Parts, path: str) -> None:
         parts.form = "block"
         parts.note("header-form", "written as a title and 'key: value' lines", path, first + 1)
         _take_lines("\n".join(line.strip() for line in lines[first:end]), first + 1, parts, path)
-
-
-def _title(body: str) -> str:
-    first = body.lstrip().partition("\n")[0]
-    return first[2:].strip() if first.startswith("# ") else ""
 
 
 # YAML
