@@ -56,7 +56,9 @@ def _serve(root: Path, *, check: bool, as_json: bool) -> None:
     elif as_json:
         raise UsageProblem("the protocol uses stdout, so there is no JSON document", hint="--json goes with --check")
     else:
-        _log_to_stderr()
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(_CleanLog())
+        logging.getLogger().addHandler(handler)
         asyncio.run(serve(KernelAgent()))
 
 
@@ -66,9 +68,3 @@ def _told(offered: list[str], *, as_json: bool) -> None:
         return
     say_lines(f"{numbered(len(offered), 'command')} for the editor: {' '.join(f'/{name}' for name in offered)}")
     note("every other enabled skill can be typed the same way")
-
-
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_CleanLog())
-    logging.getLogger().addHandler(handler)

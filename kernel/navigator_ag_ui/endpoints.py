@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from navigator_ag_ui.events import AgUiRun, Sent, Thread, answered_alone
 from navigator_ag_ui.input import RunAgentInput, answer_of, message_of, unanswered_call
-from navigator_ag_ui.words import ANSWER_FIRST, GONE
 from navigator_kernel.errors import NotFound
-from navigator_kernel.text import language_of
+from navigator_kernel.text import Language, language_of
 from navigator_kernel.values.http.endpoint import Call, Caller, Endpoint, HttpProblem
 from navigator_kernel.values.http.sse import EVENT_STREAM, PING, EventStream, frame
 
@@ -19,6 +18,16 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import ServedRun, ServedTurns
 
 RECALLED = 200  # history entries of a thread
+
+# The sentences that only a client of AG-UI shows
+GONE: Mapping[Language, str] = {
+    "en": "Nothing waits for this answer: it was answered or withdrawn, or was asked over a day ago.",
+    "zh": "没有等待该回答的操作：它已被回答或撤回，或提问已超过一天。",
+}
+ANSWER_FIRST: Mapping[Language, str] = {
+    "en": "An approval waits, and your message was not read. Answer it first, then send the message again.\n{question}",
+    "zh": "有一项操作正在等待你的确认，刚才的消息未被处理。请先回答，再重新发送。\n{question}",
+}
 
 
 async def run_agent(turns: ServedTurns, call: Call) -> EventStream:
@@ -34,7 +43,10 @@ async def run_agent(turns: ServedTurns, call: Call) -> EventStream:
         return _stream(run, _thread(request, is_resumed=bool(request.resume)))
     if waits is None and not request.resume:
         raise HttpProblem(422, "invalid", "the last message is not the person's", hint='"role": "user", and some text')
-    return _alone(request, waits, text)
+    # The response to an answer that comes too late, or to a message that comes before the answer
+    thread, language = _thread(request, is_resumed=True), language_of(text)
+    sentence = GONE[language] if waits is None else ANSWER_FIRST[language].format(question=waits.detail)
+    return EventStream(pieces=_sent(answered_alone(thread, sentence, waits)))
 
 
 async def connect_agent(turns: ServedTurns, call: Call) -> EventStream:
@@ -64,13 +76,6 @@ async def _answer(
         return await turns.answer(caller, entry.interrupt_id, answer)
     except NotFound:  # it has just been answered
         return None
-
-
-def _alone(request: RunAgentInput, waits: ApprovalRequested | None, text: str) -> EventStream:
-    """The response to an answer that comes too late, or to a message that comes before the answer."""
-    thread, language = _thread(request, is_resumed=True), language_of(text)
-    sentence = GONE[language] if waits is None else ANSWER_FIRST[language].format(question=waits.detail)
-    return EventStream(pieces=_sent(answered_alone(thread, sentence, waits)))
 
 
 def _thread(request: RunAgentInput, *, is_resumed: bool) -> Thread:

@@ -126,7 +126,9 @@ class AgUiRun:
     def _translated(self, event: Event, name: str) -> Iterator[Sent]:
         """Translates an event; a message ends at the first event that is not its text."""
         if not isinstance(event.body, RunContent):
-            yield from self._message_end()
+            if self._text:
+                yield {"type": "TEXT_MESSAGE_END", "messageId": self._text}
+            self._text = ""
         translate = self._translators.get(type(event.body))
         if translate is not None:
             yield from translate(event, event.body, name)
@@ -152,11 +154,6 @@ class AgUiRun:
             self._text = name
             yield {"type": "TEXT_MESSAGE_START", "messageId": name, "role": "assistant"}
         yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._text, "delta": body.text}
-
-    def _message_end(self) -> Iterator[Sent]:
-        if self._text:
-            yield {"type": "TEXT_MESSAGE_END", "messageId": self._text}
-        self._text = ""
 
     def _step_started(self, event: Event, body: StepStarted, name: str) -> Iterator[Sent]:
         """Starts a step; no two open steps have the same name."""

@@ -241,36 +241,29 @@ def _read(answer: object, meta: Meta, language: Language) -> Report:
         data = {"type": "Silence", "msg": say("agent.silent", language, agent=meta.agent)}
         return Report(state="error", summary=data["msg"], meta=meta, data=data)
     if isinstance(answer, str):
-        return _from_text(answer, meta, language)
+        stripped = answer.strip()
+        if stripped.startswith("{"):
+            try:
+                value = json.loads(stripped)
+            except (ValueError, RecursionError):
+                value = None
+            if isinstance(value, dict) and "state" in value:
+                return _from_mapping(value, meta, language)
+        if hit := _LAYOUT.search(stripped):
+            # Reads the status line, then `state:`, `data:` and `meta:` as YAML
+            state = hit.group(1)
+            lines = stripped.split("\n")
+            begin = next(at for at, line in enumerate(lines) if _LAYOUT.match(line))
+            head = " ".join(line.strip() for line in lines[:begin] if line.strip())
+            fields = _yaml("\n".join(lines[begin:]))
+            if not isinstance(fields, Mapping):
+                fields = {"state": state, "raw": stripped}
+            mark, _, rest = head.partition(" ")
+            agent, _, summary = rest.partition(" ")
+            known = mark in _MARKS or mark.rstrip("\ufe0f") in _BARE_MARKS
+            return _from_mapping({"summary": summary if known and agent else head, **fields}, meta, language)
+        return _garbage(answer, meta, language, kind="str")
     return _garbage(_safely(answer), meta, language, kind=type(answer).__name__)
-
-
-def _from_text(text: str, meta: Meta, language: Language) -> Report:
-    stripped = text.strip()
-    if stripped.startswith("{"):
-        try:
-            value = json.loads(stripped)
-        except (ValueError, RecursionError):
-            value = None
-        if isinstance(value, dict) and "state" in value:
-            return _from_mapping(value, meta, language)
-    if hit := _LAYOUT.search(stripped):
-        return _from_layout(stripped, hit.group(1), meta, language)
-    return _garbage(text, meta, language, kind="str")
-
-
-def _from_layout(text: str, state: str, meta: Meta, language: Language) -> Report:
-    """Reads the status line, then `state:`, `data:` and `meta:` as YAML."""
-    lines = text.split("\n")
-    begin = next(at for at, line in enumerate(lines) if _LAYOUT.match(line))
-    head = " ".join(line.strip() for line in lines[:begin] if line.strip())
-    fields = _yaml("\n".join(lines[begin:]))
-    if not isinstance(fields, Mapping):
-        fields = {"state": state, "raw": text}
-    mark, _, rest = head.partition(" ")
-    agent, _, summary = rest.partition(" ")
-    known = mark in _MARKS or mark.rstrip("\ufe0f") in _BARE_MARKS
-    return _from_mapping({"summary": summary if known and agent else head, **fields}, meta, language)
 
 
 def _yaml(body: str) -> Any:

@@ -239,7 +239,14 @@ def _reason(fell_out: str, data: _Told, skill: SkillDef | None, name: str) -> _R
                 return _Reason("unknown", {"name": name})
             return _Reason("implicit" if skill.enabled else "disabled", {"name": name})
         case "shortlisted":
-            return _not_shortlisted(data, name)
+            # The reason: nothing was decided, nothing was looked for, or other skills were nearer
+            if any(kind == "SkillsShortlisted" for kind, _ in data):
+                return _Reason("nearer", {"name": name})
+            decided = next((fields["decision"] for kind, fields in data if kind == "RouteDecided"), None)
+            if decided is None:
+                return _Reason("undecided", {})
+            facts = {"kind": decided["kind"], "entity": decided["entity"] or "", "tier": decided["tier"]}
+            return _Reason("not_looked", facts)
         case "chosen" | "loaded" if questions:
             return _Reason("asked", {"question": questions[0]})
         case "chosen":
@@ -255,14 +262,3 @@ def _reason(fell_out: str, data: _Told, skill: SkillDef | None, name: str) -> _R
             return _Reason("stopped" if stopped else "ended", {})
     states = [fields["state"] for kind, fields in data if kind == "SkillUsed" and fields["skill"] == name]
     return _Reason("used", {"state": states[-1]})
-
-
-def _not_shortlisted(data: _Told, name: str) -> _Reason:
-    """The reason: nothing was decided, nothing was looked for, or other skills were nearer."""
-    if any(kind == "SkillsShortlisted" for kind, _ in data):
-        return _Reason("nearer", {"name": name})
-    decided = next((fields["decision"] for kind, fields in data if kind == "RouteDecided"), None)
-    if decided is None:
-        return _Reason("undecided", {})
-    facts = {"kind": decided["kind"], "entity": decided["entity"] or "", "tier": decided["tier"]}
-    return _Reason("not_looked", facts)

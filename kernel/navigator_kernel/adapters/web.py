@@ -12,18 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse
 from ssl import create_default_context
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib import request
 from urllib.error import HTTPError
 from urllib.parse import quote, urljoin, urlsplit
+from urllib.request import OpenerDirector, Request
 
 from navigator_kernel import __version__
 from navigator_kernel.errors import FetchFailed, KernelError, Refused, UsageProblem
 from navigator_kernel.text import clean, escape_controls
-
-if TYPE_CHECKING:
-    from urllib.request import OpenerDirector, Request
-
 
 PORTS = {"https": 443, "http": 80}
 LONGEST = 1_500  # characters of an address, so that the person sees all of it

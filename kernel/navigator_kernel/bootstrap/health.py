@@ -419,7 +419,9 @@ def _runs(project: Project) -> Iterator[Finding]:
     """Unfinished work of models."""
     for file in project.underway.damaged():
         loss = f"the work of run {file.stem} cannot go on; send its message again"
-        yield _unreadable("unfinished work", f"{str(file)!r} cannot be read", file, loss)
+        detail = f"{str(file)!r} cannot be read"
+        remedy, fix = _aside_at(file, loss)
+        yield Finding(what="unfinished work", state="damaged", detail=detail, remedy=remedy, fix=fix)
 
 
 def _audit(project: Project) -> Iterator[Finding]:
@@ -520,11 +522,6 @@ def _set_aside(file: Path) -> list[str]:
     kept = file.with_name(f"{file.name}.damaged-{secrets.token_hex(4)}")
     FolderWriter([file.parent]).move(file, kept)
     return [f"{file}: it is now {kept.name}"]
-
-
-def _unreadable(what: str, detail: str, file: Path, loss: str) -> Finding:
-    remedy, fix = _aside_at(file, loss)
-    return Finding(what=what, state="damaged", detail=detail, remedy=remedy, fix=fix)
 
 
 Check = Callable[["Project"], Iterator[Finding]]

@@ -129,7 +129,13 @@ class Turns(Struct, frozen=True):
         except NotFound:
             return session
         if stored.turn <= session.turn:
-            return _without_revoked(session, stored)
+            # The session, with no more consents than the stored one has
+            grants = tuple(one for one in session.grants if one in stored.grants)
+            approval = session.approval
+            if approval is not None and stored.approval is not None:
+                revoked = {one for one in session.grants if one not in grants}
+                approval = replace(approval, agreed=tuple(one for one in approval.agreed if one not in revoked))
+            return replace(session, grants=grants, approval=approval)
         for one in (session, stored):
             asks = one.approval is not None or one.question is not None
             if asks and resume(message, one, self.project.clock.now()).outcome != "other":
@@ -186,16 +192,6 @@ class Turns(Struct, frozen=True):
                         raise
                     missed(error)
         return reply
-
-
-def _without_revoked(session: Session, stored: Session) -> Session:
-    """The session, with no more consents than the stored one has."""
-    grants = tuple(one for one in session.grants if one in stored.grants)
-    approval = session.approval
-    if approval is not None and stored.approval is not None:
-        revoked = {one for one in session.grants if one not in grants}
-        approval = replace(approval, agreed=tuple(one for one in approval.agreed if one not in revoked))
-    return replace(session, grants=grants, approval=approval)
 
 
 def _is_asked(order: PendingApproval, text: str) -> bool:

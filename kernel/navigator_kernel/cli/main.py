@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NoReturn, TextIO
+from typing import Any, TextIO
 
 from navigator_kernel import guard
 from navigator_kernel.errors import UNWRITABLE, Interrupted, KernelError
@@ -26,13 +26,33 @@ def main(argv: Sequence[str] | None = None) -> None:
     """
     gc.set_threshold(_GARBAGE)
     args = list(sys.argv[1:] if argv is None else argv)
-    _open_streams()
+    # Opens the standard streams, with encodings that never fail. A closed one becomes the null device, so that no
+    # file that is opened later gets its number: as stdin it is empty, and as stdout it refuses what is written.
+    if sys.stdin is None:
+        sys.stdin = open(os.open(os.devnull, os.O_RDONLY), encoding="utf-8", closefd=False)  # noqa: SIM115 - open to the end
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+    sys.stdout = _opened(sys.stdout, os.O_RDONLY, is_needed=True)
+    sys.stderr = _opened(sys.stderr, os.O_WRONLY, is_needed=False)
     if not os.environ.get("HOME", "/").startswith("/"):  # a folder of the clone that the command runs in
         del os.environ["HOME"]
     if os.path.expanduser("~") == "~":  # noqa: PTH111 - neither HOME nor the list of users names one, as in a container
         os.environ["HOME"] = NO_HOME
     guard.own_stdout(_reopened)
-    _leave(run(args))
+    # Ends the process like `sys.exit`, but without the interpreter's cleanup, which takes 8 ms. If a thread is still
+    # running that is not a plugin's, or the output cannot be written, calls `sys.exit` itself.
+    code = run(args)
+    gc.freeze()  # no garbage collection at exit either
+    with suppress(OSError):
+        sys.stdout.flush()
+    threads = sys.modules.get("threading")
+    if guard.leave_plugins(code) or threads is None or threads.active_count() == 1:
+        atexit._run_exitfuncs()  # noqa: SLF001 - it has no public name, and `os._exit` would leave it out
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    sys.exit(code)
 
 
 class OutputLost(Exception):
@@ -58,17 +78,6 @@ class _Output(io.FileIO):
             raise OutputLost(f"cannot write to stdout: {error.strerror}") from error
 
 
-def _open_streams() -> None:
-    """Opens the standard streams, with encodings that never fail. A closed one becomes the null device, so that no file
-    that is opened later gets its number: as stdin it is empty, and as stdout it refuses what is written."""
-    if sys.stdin is None:
-        sys.stdin = open(os.open(os.devnull, os.O_RDONLY), encoding="utf-8", closefd=False)  # noqa: SIM115 - open to the end
-    if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(errors="replace")
-    sys.stdout = _opened(sys.stdout, os.O_RDONLY, is_needed=True)
-    sys.stderr = _opened(sys.stderr, os.O_WRONLY, is_needed=False)
-
-
 def _opened(stream: TextIO | None, if_closed: int, *, is_needed: bool) -> TextIO:
     if stream is None:
         raw = _Output(os.open(os.devnull, if_closed), is_needed=is_needed)
@@ -88,22 +97,6 @@ def _output(descriptor: int, like: io.TextIOWrapper, *, is_needed: bool) -> Text
 def _reopened(stdout: TextIO, descriptor: int) -> TextIO:
     """A stream like `stdout` on another descriptor of the same file."""
     return _output(descriptor, stdout, is_needed=True) if isinstance(stdout, io.TextIOWrapper) else stdout
-
-
-def _leave(code: int) -> NoReturn:
-    """Ends the process like `sys.exit`, but without the interpreter's cleanup, which takes 8 ms. If a thread is still
-    running that is not a plugin's, or the output cannot be written, calls `sys.exit` itself."""
-    gc.freeze()  # no garbage collection at exit either
-    with suppress(OSError):
-        sys.stdout.flush()
-    threads = sys.modules.get("threading")
-    if guard.leave_plugins(code) or threads is None or threads.active_count() == 1:
-        atexit._run_exitfuncs()  # noqa: SLF001 - it has no public name, and `os._exit` would leave it out
-        with suppress(OSError):
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
-    sys.exit(code)
 
 
 def run(args: list[str]) -> int:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import combining, east_asian_width
 
 from navigator_kernel.language.chinese import in_language
-from navigator_kernel.text import clean, escaped
+from navigator_kernel.text import Language, clean, escaped
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.live import Live
 
-    from navigator_kernel.text import Language
     from navigator_kernel.values.packet import Style
 
 

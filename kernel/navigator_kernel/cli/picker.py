@@ -5,25 +5,22 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Size
+from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input import create_input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import BufferControl, FormattedTextControl, HSplit, Layout, Window
 from prompt_toolkit.layout.processors import BeforeInput
+from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from navigator_kernel.cli.output import cut, padded, width
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean
-
-if TYPE_CHECKING:
-    from prompt_toolkit.formatted_text import StyleAndTextTuples
-    from prompt_toolkit.output import Output
 
 Choice = tuple[str, str]  # a name and its description
 MOST = 15  # lines of the list

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
@@ -18,8 +18,8 @@ from navigator_kernel.adapters.models.providers import spelled_out
 from navigator_kernel.bootstrap.places import find_root
 from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.bootstrap.routed import routed
-from navigator_kernel.bootstrap.turns import MOST, Turns, refuse_message
-from navigator_kernel.config.settings import load_settings
+from navigator_kernel.bootstrap.turns import MOST, Keep, Turns, refuse_message
+from navigator_kernel.config.settings import Settings, load_settings
 from navigator_kernel.errors import Busy, NotFound, NotLoadable, Refused, UsageProblem
 from navigator_kernel.library.calls import Approvals, SkillCalls, chosen_skills
 from navigator_kernel.library.run import Run
@@ -32,13 +32,10 @@ from navigator_kernel.values.rights import words_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
-    from typing import Literal
 
     from langchain_core.tools import StructuredTool
     from pydantic_ai.toolsets import AbstractToolset
 
-    from navigator_kernel.bootstrap.turns import Keep
-    from navigator_kernel.config.settings import Settings
     from navigator_kernel.events import Listener
     from navigator_kernel.values.approval import Approval
     from navigator_kernel.values.reply import Reply

@@ -159,7 +159,13 @@ class _Handlers(Struct, frozen=True):
             raise MCPError(types.INVALID_PARAMS, f"no tool is called {params.name[:80]!r}")
         try:
             call: Callable[..., Awaitable[Mapping[str, Any]]] = getattr(self.tools, params.name)
-            body = await call(**_checked(params.arguments or {}, schema))
+            # Returns `arguments`; UsageProblem with the validator's message if they do not match `schema`
+            arguments = params.arguments or {}
+            problem = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(arguments))
+            if problem is not None:
+                where = ".".join(map(str, problem.path)) or "arguments"
+                raise UsageProblem(f"{where}: {shorten(problem.message, 200)}", hint="see the tool's input schema")
+            body = await call(**arguments)
         except KernelError as error:
             return _answer({"error": error.to_dict()}, failed=True)
         return _answer(body, failed=body.get("report", {}).get("state") in {"error", "timeout"})
@@ -214,15 +220,6 @@ def _there(look: Callable[[str], T], uri: str) -> T:
     except (KernelError, OSError) as error:
         reason = error.message if isinstance(error, KernelError) else "the file cannot be read"
         raise MCPError(types.INVALID_PARAMS, clean(reason, lines=False), {"uri": uri}) from error
-
-
-def _checked(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns `arguments`; UsageProblem with the validator's message if they do not match `schema`."""
-    problem = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(arguments))
-    if problem is not None:
-        where = ".".join(map(str, problem.path)) or "arguments"
-        raise UsageProblem(f"{where}: {shorten(problem.message, 200)}", hint="see the tool's input schema")
-    return arguments
 
 
 def _answer(body: Mapping[str, Any], *, failed: bool) -> types.CallToolResult:

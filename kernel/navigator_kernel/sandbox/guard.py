@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -129,15 +129,14 @@ class ConsentGate(Struct, frozen=True):
             real = Path(os.path.realpath(path))
             names = [place.relative_to(root).parts for place in (path, real) if place.is_relative_to(root)]
             if real.is_file() or _owner(job):
-                self._refuse_named(job, path.name, names)
-
-    def _refuse_named(self, job: Job, written: str, names: Iterable[tuple[str, ...]]) -> None:
-        for parts in names:
-            try:
-                refuse_named(parts, escape_controls(written), _owner(job))
-            except Refused as error:
-                self.audit.record("refused", run=job.run, subject=job.consent, why=escape_controls(error.message))
-                raise
+                for parts in names:
+                    try:
+                        refuse_named(parts, escape_controls(path.name), _owner(job))
+                    except Refused as error:
+                        self.audit.record(
+                            "refused", run=job.run, subject=job.consent, why=escape_controls(error.message)
+                        )
+                        raise
 
 
 def _owner(job: Job) -> str:

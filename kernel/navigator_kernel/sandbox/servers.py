@@ -141,14 +141,11 @@ def _program(server: McpServer) -> tuple[str, Path] | None:
     if (environment / "pyvenv.cfg").is_file():
         return path, environment
     started = os.path.realpath(path)
-    return started, _prefix(Path(started))
-
-
-def _prefix(program: Path) -> Path:
-    """The folder that the program is installed in, if nothing else of the person's is there; else the program."""
+    # The folder that the program is installed in, if nothing else of the person's is there; else the program
+    program = Path(started)
     prefix = program.parent.parent
     shared = {Path("/"), Path.home(), Path.home() / ".local"}
-    return prefix if program.parent.name == "bin" and prefix not in shared else program
+    return started, (prefix if program.parent.name == "bin" and prefix not in shared else program)
 
 
 def _named(server: McpServer) -> Iterator[Path]:

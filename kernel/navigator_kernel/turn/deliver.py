@@ -22,9 +22,9 @@ from navigator_kernel.events import (
     ToolCallStarted,
 )
 from navigator_kernel.language.wording import COLON, say
-from navigator_kernel.text import clean, shorten
-from navigator_kernel.turn.workflow_run import WorkflowOutcome, held_run
-from navigator_kernel.values.packet import Meta, Report
+from navigator_kernel.text import Language, clean, shorten
+from navigator_kernel.turn.workflow_run import JournalledRun, WorkflowOutcome, held_run
+from navigator_kernel.values.packet import Meta, Packet, Report
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.work import PROGRESS
 from navigator_kernel.values.workflow import PLAN
@@ -32,11 +32,8 @@ from navigator_kernel.values.workflow import PLAN
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import Specialist
     from navigator_kernel.ports import Clock, Dispatcher, Kernel
-    from navigator_kernel.text import Language
     from navigator_kernel.turn.plan import TurnPlan
-    from navigator_kernel.turn.workflow_run import JournalledRun
     from navigator_kernel.values.context import TurnContext
-    from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.plan import DispatchPlan, DispatchStep
     from navigator_kernel.values.request import Message
 
@@ -149,7 +146,13 @@ async def begin(packet: Packet, delivery: DispatchDeps, emit: Emit) -> StartedSt
     started, report = emit(StepStarted(agent=packet.agent, packet=_shown(packet)), step=packet.context.step), None
     kind = _announce(packet, delivery, emit, started.seq)
     if kind == "B" and delivery.specialist is None and not delivery.shows_prompts:  # only a model can carry it out
-        report = _without_model(packet, delivery)
+        # The report on a prompt skill without a model: nothing was done, and what can be done about it
+        skill, language = _skill_name(packet), packet.context.language
+        ways = [say(way, language) for way in ("prompt.way_model", "prompt.way_host", "prompt.way_show")]
+        data = {"skill": skill, "kind": "B", "required": ["model"], "optional": [], "reason": "no_model", "ways": ways}
+        summary = say("prompt.unworked", language, skill=skill)
+        meta = Meta(agent="skills", time=0, ts=delivery.clock.now())
+        report = Report(state="pending", summary=summary, meta=meta, data=data, private=False)
     elif packet.agent != KERNEL:
         task = await delivery.dispatcher.submit(packet)
         try:
@@ -158,16 +161,6 @@ async def begin(packet: Packet, delivery: DispatchDeps, emit: Emit) -> StartedSt
             await delivery.dispatcher.cancel(task)
             raise
     return StartedStep(packet=packet, seq=started.seq, report=report, kind=kind)
-
-
-def _without_model(packet: Packet, delivery: DispatchDeps) -> Report:
-    """The report on a prompt skill without a model: nothing was done, and what can be done about it."""
-    skill, language = _skill_name(packet), packet.context.language
-    ways = [say(way, language) for way in ("prompt.way_model", "prompt.way_host", "prompt.way_show")]
-    data = {"skill": skill, "kind": "B", "required": ["model"], "optional": [], "reason": "no_model", "ways": ways}
-    summary = say("prompt.unworked", language, skill=skill)
-    meta = Meta(agent="skills", time=0, ts=delivery.clock.now())
-    return Report(state="pending", summary=summary, meta=meta, data=data, private=False)
 
 
 def wants_model(begun: StartedStep) -> bool:
@@ -258,18 +251,14 @@ def meets(report: Report, rule: str | Mapping[str, Any]) -> bool:
             return str(report.data.get("status", 0)) == value.strip()
         case "file_exists":
             name = value.strip()
-            return any(name in {path, _inside(path)} for path in report.files)
+            # The path from the folder of its run: `out/a.md` for `mybox/workspace/<run>/out/a.md`
+            return any(name in {path, path.partition("mybox/workspace/")[2].partition("/")[2]} for path in report.files)
         case "contains":
             return (
                 value.strip() in f"{report.summary}\n{report.raw or ''}\n{json.dumps(report.data, ensure_ascii=False)}"
             )
         case _:
             return False
-
-
-def _inside(path: str) -> str:
-    """The path from the folder of its run: `out/a.md` for `mybox/workspace/<run>/out/a.md`."""
-    return path.partition("mybox/workspace/")[2].partition("/")[2]
 
 
 _JSON_TYPES: Mapping[str, tuple[type, ...]] = {

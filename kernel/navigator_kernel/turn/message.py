@@ -117,7 +117,18 @@ class _Found(Struct):
         if self.fenced or line.lstrip(" \t")[:1] not in _MARKS:
             return line
         if (hit := _CALL.match(line)) and not (hit["mark"] == "#" and hit["name"].isdigit()):
-            self._call(hit)
+            rest = without_prefix(hit["rest"])
+            args = tuple(self._argument(word) for word in words_of(rest))
+            original = hit.group().strip()
+            self.commands.append(
+                CommandInstruction(
+                    name=hit["name"],
+                    args=args,
+                    type=_TYPES[hit["mark"]],
+                    original_string=original,
+                    rest=_unescaped(_FILE.sub(self.bare, rest)).strip(),
+                )
+            )
             return None
         if hit := _SHELL.match(line):
             self._shell(hit["cmd"].strip(), line.strip())
@@ -194,20 +205,6 @@ class _Found(Struct):
             except KernelError as error:
                 self._read[written] = error
         return self._read[written]
-
-    def _call(self, hit: re.Match[str]) -> None:
-        rest = without_prefix(hit["rest"])
-        args = tuple(self._argument(word) for word in words_of(rest))
-        original = hit.group().strip()
-        self.commands.append(
-            CommandInstruction(
-                name=hit["name"],
-                args=args,
-                type=_TYPES[hit["mark"]],
-                original_string=original,
-                rest=_unescaped(_FILE.sub(self.bare, rest)).strip(),
-            )
-        )
 
     def _argument(self, word: str) -> str:
         """An `@path` among the arguments, or after `name=`, becomes the bare path; its content is among the files."""

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from navigator_kernel.language.parameters import Parameters, is_there, meant, parameters
 from navigator_kernel.language.targets import MOST, too_many
 from navigator_kernel.language.wording import APART, say
-from navigator_kernel.text import in_one_language
+from navigator_kernel.text import Language, in_one_language
 from navigator_kernel.values.packet import Constraints, Context, Packet, Params, ReturnSpec, TaskSpec
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.request import ASKED_BY_SERVER, PreprocessingResult
-from navigator_kernel.values.resource import PATHS
+from navigator_kernel.values.resource import PATHS, ParamSpec, SkillDef
 from navigator_kernel.values.route import (
     Direct,
     Lifecycle,
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from navigator_kernel.ports import Catalogue
-    from navigator_kernel.text import Language
     from navigator_kernel.values.context import TurnContext
-    from navigator_kernel.values.resource import ParamSpec, SkillDef
 
 SKILL_LIMIT = 90.0  # seconds (AGT-8)
 _AND = frozenset({"and", "和", "与", ",", "、"})
@@ -54,7 +52,26 @@ def plan(
         case Shell(command=command):
             return _one(_packet("worker", "shell", command, request, order, {"command": command}))
         case Mcp() as mcp:
-            return _mcp(mcp, request, order)
+            missing = tuple(
+                name
+                for name, absent in (
+                    ("server", not mcp.server),
+                    ("uri", mcp.operation == "read" and not mcp.uri),
+                    ("tool", mcp.operation == "call" and not mcp.tool),
+                    ("prompt", mcp.operation == "prompt" and not mcp.tool),
+                )
+                if absent
+            )
+            if missing:
+                hint = f"{', '.join(missing)} ({', '.join(order.servers)})" if order.servers else ", ".join(missing)
+                return NeedClarification(question=say("ask.mcp", order.language, what=hint), missing=missing)
+            required: dict[str, Any] = {"server": mcp.server}
+            required |= {"uri": mcp.uri} if mcp.uri else {}
+            kind = "prompt" if mcp.operation == "prompt" else "tool"
+            required |= {kind: mcp.tool, "args": dict(mcp.args)} if mcp.tool else {}
+            if request.target.startswith(ASKED_BY_SERVER):
+                required["said"] = list(request.answers)
+            return _one(_packet("mcp", mcp.operation, mcp.uri or mcp.tool or mcp.server, request, order, required))
         case Direct(topic="") if order.has_model:
             memory = [memory.text for memory in order.memories]
             optional: dict[str, Any] = {"request": _cleaned(request) or request.need}
@@ -81,13 +98,16 @@ def _skills(
             given = parameters(specs, arguments, subject, named=decision.tier != "retrieval")
             if (stops := unusable(given, order.language)) is not None:
                 return stops
-            if given.missing and not _asks_itself(skill, order):
+            # Whether a model works on the skill, and asks for missing values itself (X-10)
+            if given.missing and not (order.has_model and skill is not None and skill.kind == "B"):
                 return _question(name, skill, given, order.language)
             if request.before and given.values == request.before and skill is not None and skill.kind == "A":
                 question = say("ask.other", order.language, text=request.original.strip(), skill=name)
                 return NeedClarification(question=question, missing=("file",))
             at = len(steps)
-            written = _as_written(arguments, skill, subject)
+            # The arguments; for a prompt as the person wrote them behind the name, with quotes and blanks
+            command = subject.commands[0] if subject.commands and (skill is None or skill.kind == "B") else None
+            written = command.rest if command is not None and command.args == tuple(arguments) else " ".join(arguments)
             packets = [_skill_packet(name, skill, given, subject, order, at, written=written)]
             packets += _fallbacks(decision, subject, catalogue, order, at) if not skills.direct_call else []
             steps.append(DispatchStep(packets=tuple(packets)))
@@ -146,11 +166,6 @@ def unusable(given: Parameters, language: Language) -> NeedClarification | Unkno
     listed = "  ".join(f"{at} {path}" for at, path in enumerate(given.unclear.choices, 1))
     question = say("ask.which_file", language, name=given.unclear.written, options=listed)
     return NeedClarification(question=question, missing=("file",))
-
-
-def _asks_itself(skill: SkillDef | None, order: TurnContext) -> bool:
-    """Whether a model works on the skill, and asks for missing values itself (X-10)."""
-    return order.has_model and skill is not None and skill.kind == "B"
 
 
 def _fallbacks(
@@ -217,12 +232,6 @@ def _skill_packet(
     return _packet("skills", "run", kind, request, order, required, optional, at=at, timeout=limit)
 
 
-def _as_written(arguments: Sequence[str], skill: SkillDef | None, request: PreprocessingResult) -> str:
-    """The arguments; for a prompt as the person wrote them behind the name, with quotes and blanks."""
-    command = request.commands[0] if request.commands and (skill is None or skill.kind == "B") else None
-    return command.rest if command is not None and command.args == tuple(arguments) else " ".join(arguments)
-
-
 def _cleaned(request: PreprocessingResult) -> str:
     """The message without instructions, or the text of files that only arguments named."""
     if request.cleaned_content or not request.files:
@@ -253,29 +262,6 @@ def _lifecycle(action: Lifecycle, request: PreprocessingResult, order: TurnConte
         required["skill"] = list(action.skills)
     target = action.source or " ".join(action.skills) or action.query or "skills"
     return _one(_packet("worker", f"skill.{action.operation}", target, request, order, required))
-
-
-def _mcp(action: Mcp, request: PreprocessingResult, order: TurnContext) -> DispatchPlan | NeedClarification:
-    missing = tuple(
-        name
-        for name, absent in (
-            ("server", not action.server),
-            ("uri", action.operation == "read" and not action.uri),
-            ("tool", action.operation == "call" and not action.tool),
-            ("prompt", action.operation == "prompt" and not action.tool),
-        )
-        if absent
-    )
-    if missing:
-        hint = f"{', '.join(missing)} ({', '.join(order.servers)})" if order.servers else ", ".join(missing)
-        return NeedClarification(question=say("ask.mcp", order.language, what=hint), missing=missing)
-    required: dict[str, Any] = {"server": action.server}
-    required |= {"uri": action.uri} if action.uri else {}
-    kind = "prompt" if action.operation == "prompt" else "tool"
-    required |= {kind: action.tool, "args": dict(action.args)} if action.tool else {}
-    if request.target.startswith(ASKED_BY_SERVER):
-        required["said"] = list(request.answers)
-    return _one(_packet("mcp", action.operation, action.uri or action.tool or action.server, request, order, required))
 
 
 def _packet(

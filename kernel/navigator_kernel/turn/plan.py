@@ -8,24 +8,21 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.events import ApprovalResolved, RouteDecided, SkillChosen
+from navigator_kernel.events import ApprovalResolved, Emit, RouteDecided, SkillChosen
 from navigator_kernel.language.wording import between, say
-from navigator_kernel.turn.answers import UNDO
+from navigator_kernel.turn.answers import UNDO, Resumed
 from navigator_kernel.turn.packets import plan
 from navigator_kernel.turn.understand import decide, narrate, understand
 from navigator_kernel.turn.workflow import WorkflowRequest, decline_run, resolve_workflow, without_flag
 from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
-from navigator_kernel.values.request import PendingApproval, Session
+from navigator_kernel.values.request import PendingApproval, PreprocessingResult, Session
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Skills, Unknown
 
 if TYPE_CHECKING:
-    from navigator_kernel.events import Emit
     from navigator_kernel.ports import Kernel
-    from navigator_kernel.turn.answers import Resumed
     from navigator_kernel.values.context import TurnContext
     from navigator_kernel.values.packet import Packet
-    from navigator_kernel.values.request import PreprocessingResult
 
 LIKELY = 8  # skills that a model without a skill is told of
 

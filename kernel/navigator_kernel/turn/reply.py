@@ -12,9 +12,9 @@ from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFoun
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.parameters import is_there
 from navigator_kernel.language.wording import COLON, because, between, say
-from navigator_kernel.text import cut_text, escape_controls, lazy_compile, shorten
+from navigator_kernel.text import Language, cut_text, escape_controls, lazy_compile, shorten
 from navigator_kernel.values.job import is_lasting
-from navigator_kernel.values.packet import Meta, Report, State
+from navigator_kernel.values.packet import Meta, Packet, Report, State
 from navigator_kernel.values.reply import Notice, Reply, Sections
 from navigator_kernel.values.request import (
     ASKED_BY_SERVER,
@@ -28,17 +28,14 @@ from navigator_kernel.values.request import (
 )
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Unknown, Workflow
 from navigator_kernel.values.work import with_progress
-from navigator_kernel.values.workflow import PLAN
+from navigator_kernel.values.workflow import PLAN, WorkflowView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from navigator_kernel.language.answers import Outcome
     from navigator_kernel.ports import Clock
-    from navigator_kernel.text import Language
-    from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.plan import DispatchPlan
-    from navigator_kernel.values.workflow import WorkflowView
 
 FAILURES = 2  # SAF-5
 MOST_FILES = 100  # files of a session that later turns can read

@@ -8,13 +8,10 @@ it" is one order.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING
 
 from navigator_kernel.text import lazy_compile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _MASKED = lazy_compile(
     r"```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|“[^“”\n]*”|‘[^‘’\n]*’|「[^「」\n]*」|『[^『』\n]*』|《[^《》\n]*》"
@@ -404,7 +401,15 @@ def is_order(clause: str) -> bool:
         if _WITH_OBJECT.match(order):
             return True
         return is_verb(word.group()) and not _CONTINUES.match(order[word.end() : word.end() + 1])
-    return _is_chinese_order(order)
+    verb = _ZH_VERB.match(order)
+    if verb is not None:
+        return not order.startswith("的", verb.end())
+    if _MOVED.match(order):
+        return True
+    led = _LED_BY.match(order)
+    if led is None:
+        return False
+    return _ZH_VERB.search(order, led.end()) is not None or any(map(is_verb, _WORD.findall(order)))
 
 
 def leading_verb(clause: str) -> str:
@@ -422,15 +427,3 @@ def is_verb(word: str) -> bool:
 def is_thing(clause: str) -> bool:
     """Whether a Chinese clause ends like the name of a thing: `解析内容的过程`."""
     return _THING.search(clause) is not None
-
-
-def _is_chinese_order(order: str) -> bool:
-    verb = _ZH_VERB.match(order)
-    if verb is not None:
-        return not order.startswith("的", verb.end())
-    if _MOVED.match(order):
-        return True
-    led = _LED_BY.match(order)
-    if led is None:
-        return False
-    return _ZH_VERB.search(order, led.end()) is not None or any(map(is_verb, _WORD.findall(order)))

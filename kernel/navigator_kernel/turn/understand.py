@@ -36,7 +36,7 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, fold, lazy_compile
 from navigator_kernel.values.chat import usage_facts
 from navigator_kernel.values.reply import Notice
-from navigator_kernel.values.request import mark
+from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky, mark
 from navigator_kernel.values.resource import PATHS
 from navigator_kernel.values.route import (
     Action,
@@ -44,7 +44,6 @@ from navigator_kernel.values.route import (
     Complexity,
     Direct,
     Intent,
-    Judged,
     Mcp,
     Mode,
     NeedClarification,
@@ -63,7 +62,6 @@ if TYPE_CHECKING:
 
     from navigator_kernel.model_ports import Judge
     from navigator_kernel.ports import Catalogue, Router
-    from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky
 
 
 _HOW_MANY = lazy_compile(r"(?:how[ ]many|[多几][少个]?个?)[ ]?$", re.IGNORECASE)
@@ -93,7 +91,19 @@ async def understand(
     judged = await judge.judge(request.need, retrieval, session.history, request.language)
     if judged.question and len(request.answers) >= ROUNDS:  # X-10
         judged = replace(judged, question="", failure="asked_enough")
-    return _judged(intent, judged)
+    # The intent that a model chose; the other candidates come after it
+    others = intent.retrieval.candidates if intent.retrieval else ()
+    names = tuple(candidate.name for candidate in others if candidate.name not in judged.skills)[:3]
+    if judged.skills:
+        action: Action = Skills(names=judged.skills)
+    elif judged.question:
+        action = NeedClarification(question=judged.question)
+    else:
+        action = Direct()
+    reason = "judged_failed" if judged.failure else "judged"
+    made = _intent(action, "model", reason)
+    likely = next((candidate.confidence for candidate in others if candidate.name in judged.skills), intent.confidence)
+    return replace(made, candidates=names, confidence=likely, retrieval=intent.retrieval, judged=judged)
 
 
 def understand_locally(request: PreprocessingResult, session: Session, router: Router) -> Intent:
@@ -121,7 +131,8 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
         return _intent(Direct(), "session", "no_skill")
     leaders = _leaders(retrieval, request, session, router)
     if leaders and request.target in {"", *(leader.name for leader in leaders)}:
-        return _side_by_side(leaders, retrieval)
+        intent = _intent(Skills(names=tuple(leader.name for leader in leaders)), "retrieval", "clauses")
+        return replace(intent, confidence=min(leader.confidence for leader in leaders), retrieval=retrieval)
     if request.target and request.way != "about" and not _another(retrieval, request.target):
         return _intent(Skills(names=(request.target,)), "session", "answer")
     # SEN-7, X-12: what continues the run before goes to the same subagent, unless it clearly means another skill
@@ -129,7 +140,22 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     if request.way == "follow_up" and last is not None and not _leaves(request, retrieval, last.target, router):
         action = _followed(request.need, last, router)
         return _intent(action, "session", "follow_up")
-    return _retrieved(retrieval, request)
+    # INT-9..12: the best by words and priority, at most three candidates after it, or `backend` with no entity
+    complexity: Complexity = "simple" if len(request.need) < 80 else "medium" if len(request.need) < 400 else "complex"
+    best = retrieval.candidates[0] if retrieval.candidates else None
+    routed = retrieval.band == "route" and best is not None
+    others = retrieval.candidates[1:4] if routed else retrieval.candidates[:3]
+    return Intent(
+        mode="SKILL" if routed else "BACKEND",
+        task_type="skill" if routed else "unknown",
+        complexity=complexity,
+        confidence=best.confidence if best else 0.5,
+        entity=best.name if routed and best else None,
+        candidates=tuple(c.name for c in others),
+        reasoning=retrieval.reason,
+        tier="retrieval",
+        retrieval=retrieval,
+    )
 
 
 def _names_another(request: PreprocessingResult, session: Session) -> bool:
@@ -240,11 +266,6 @@ def _leaders(
     return tuple(leaders.values()) if len(leaders) > 1 else ()
 
 
-def _side_by_side(leaders: Sequence[Candidate], retrieval: Retrieval) -> Intent:
-    intent = _intent(Skills(names=tuple(leader.name for leader in leaders)), "retrieval", "clauses")
-    return replace(intent, confidence=min(leader.confidence for leader in leaders), retrieval=retrieval)
-
-
 def _spelled_out(command: CommandInstruction) -> Action:
     match command.type:
         case "shell":
@@ -289,41 +310,6 @@ def _intent(action: Action, tier: Tier, reason: str) -> Intent:
         reasoning=reason,
         tier=tier,
         action=action,
-    )
-
-
-def _judged(intent: Intent, judged: Judged) -> Intent:
-    """The intent that a model chose; the other candidates come after it."""
-    others = intent.retrieval.candidates if intent.retrieval else ()
-    names = tuple(candidate.name for candidate in others if candidate.name not in judged.skills)[:3]
-    if judged.skills:
-        action: Action = Skills(names=judged.skills)
-    elif judged.question:
-        action = NeedClarification(question=judged.question)
-    else:
-        action = Direct()
-    reason = "judged_failed" if judged.failure else "judged"
-    made = _intent(action, "model", reason)
-    likely = next((candidate.confidence for candidate in others if candidate.name in judged.skills), intent.confidence)
-    return replace(made, candidates=names, confidence=likely, retrieval=intent.retrieval, judged=judged)
-
-
-def _retrieved(retrieval: Retrieval, request: PreprocessingResult) -> Intent:
-    """INT-9..12: the best by words and priority, at most three candidates after it, or `backend` with no entity."""
-    complexity: Complexity = "simple" if len(request.need) < 80 else "medium" if len(request.need) < 400 else "complex"
-    best = retrieval.candidates[0] if retrieval.candidates else None
-    routed = retrieval.band == "route" and best is not None
-    others = retrieval.candidates[1:4] if routed else retrieval.candidates[:3]
-    return Intent(
-        mode="SKILL" if routed else "BACKEND",
-        task_type="skill" if routed else "unknown",
-        complexity=complexity,
-        confidence=best.confidence if best else 0.5,
-        entity=best.name if routed and best else None,
-        candidates=tuple(c.name for c in others),
-        reasoning=retrieval.reason,
-        tier="retrieval",
-        retrieval=retrieval,
     )
 
 
@@ -375,7 +361,17 @@ def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) 
     if intent.retrieval is not None and (by_target := _by_target(intent.retrieval, request, catalogue)) is not None:
         return by_target
     if intent.retrieval is not None and intent.retrieval.band == "ambiguous":
-        return _offer(intent.retrieval, request)
+        # Offers at most three skills with numbers; the answer is a number, a name, or no (X-45)
+        retrieval = intent.retrieval
+        options = retrieval.offered or tuple(candidate.name for candidate in retrieval.candidates[:FALLBACKS])
+        labels = [_with_needs(name, retrieval, request.language) for name in options]
+        if len(options) == 1:
+            question = say("ask.use", request.language, name=labels[0])
+        else:
+            listed = "  ".join(f"{at} {name}" for at, name in enumerate(labels, 1))
+            more = say("ask.more", request.language, count=retrieval.more) if retrieval.more else ""
+            question = say("ask.which", request.language, options=listed, more=more)
+        return NeedClarification(question=question, options=options)
     return Direct()
 
 
@@ -422,19 +418,6 @@ def command_that_looks(retrieval: Retrieval, request: PreprocessingResult, catal
     (best, skill), others = skills[0], skills[1:]
     is_ahead = not others or others[0][0].confidence <= best.confidence * LESS
     return best.name if skill and skill.kind == "A" and best.confidence >= LOOKS and is_ahead else ""
-
-
-def _offer(retrieval: Retrieval, request: PreprocessingResult) -> NeedClarification:
-    """Offers at most three skills with numbers; the answer is a number, a name, or no (X-45)."""
-    options = retrieval.offered or tuple(candidate.name for candidate in retrieval.candidates[:FALLBACKS])
-    labels = [_with_needs(name, retrieval, request.language) for name in options]
-    if len(options) == 1:
-        question = say("ask.use", request.language, name=labels[0])
-    else:
-        listed = "  ".join(f"{at} {name}" for at, name in enumerate(labels, 1))
-        more = say("ask.more", request.language, count=retrieval.more) if retrieval.more else ""
-        question = say("ask.which", request.language, options=listed, more=more)
-    return NeedClarification(question=question, options=options)
 
 
 def _with_needs(name: str, retrieval: Retrieval, language: Language) -> str:

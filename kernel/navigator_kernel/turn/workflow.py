@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,19 +20,16 @@ from navigator_kernel.turn.message import preprocess, without_prefix, words_of
 from navigator_kernel.turn.steps import PlanningContext, PlanProposal, plan_workflow, relative_to_root
 from navigator_kernel.turn.workflow_file import load_stored, stored_names, with_free_name
 from navigator_kernel.turn.workflow_run import grants
-from navigator_kernel.values.request import FileReference, Message, PreprocessingResult
+from navigator_kernel.values.request import CommandInstruction, FileReference, Message, PreprocessingResult
 from navigator_kernel.values.route import NeedClarification, RouteDecision, Tier, Unknown, Workflow
 from navigator_kernel.values.workflow import PLAN, WorkflowPlan, WorkflowView, outline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from navigator_kernel.ports import Kernel
     from navigator_kernel.turn.answers import Resumed
     from navigator_kernel.values.context import TurnContext
     from navigator_kernel.values.packet import Report
     from navigator_kernel.values.reply import Reply
-    from navigator_kernel.values.request import CommandInstruction, PreprocessingResult
 
 
 _ARGUMENT = lazy_compile(r"\\(\$)|\$ARGUMENTS\b|\$([1-9])(?!\d)")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from navigator_kernel.turn.message import preprocess
 from navigator_kernel.turn.packets import plan as planned
 from navigator_kernel.turn.understand import understand_locally
 from navigator_kernel.turn.workflow_file import store
-from navigator_kernel.values.packet import Meta, Report, State
+from navigator_kernel.values.packet import Meta, Packet, Report, State
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.request import FileReference, Handoff, Message, PreprocessingResult, Session
 from navigator_kernel.values.route import (
@@ -41,6 +41,7 @@ from navigator_kernel.values.work import with_progress, with_words
 from navigator_kernel.values.workflow import (
     PLAN,
     REPEAT,
+    Sandboxed,
     WorkflowPlan,
     WorkflowRun,
     WorkflowStep,
@@ -48,13 +49,8 @@ from navigator_kernel.values.workflow import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from navigator_kernel.ports import Kernel
     from navigator_kernel.values.context import TurnContext
-    from navigator_kernel.values.packet import Packet
-    from navigator_kernel.values.request import PreprocessingResult
-    from navigator_kernel.values.workflow import Sandboxed, WorkflowPlan, WorkflowRun
 
 
 TEXT_LIMIT = 256 * 1024  # bytes of a file whose text is passed on

@@ -232,30 +232,27 @@ class _Reader:
             elif char == ")":
                 raise Unclear("')'")
             else:
-                self._read_command()
-
-    def _read_command(self) -> None:
-        words: list[Word] = []
-        is_bare = self.depth == 0
-        while True:
-            self._skip_blanks()
-            rest = self.text[self.at : self.at + 2]
-            redirection = _REDIRECTION.match(self.text, self.at)
-            if redirection and rest not in {"<(", ">("}:
-                is_bare = False
-                self._read_redirection(redirection.group())
-            elif not rest or rest[0] in _END:
-                break
-            elif not words and _ASSIGNED.match(self.text, self.at):
-                raise Unclear("a variable that is set in the line")
-            elif rest[0] == "(":
-                raise Unclear("'('")
-            else:
-                word = self._read_word()
-                if words or word.text not in {"!", "time"}:
-                    words.append(word)
-        if words:
-            self._add(Simple(tuple(words), is_bare))
+                words: list[Word] = []
+                is_bare = self.depth == 0
+                while True:
+                    self._skip_blanks()
+                    rest = self.text[self.at : self.at + 2]
+                    redirection = _REDIRECTION.match(self.text, self.at)
+                    if redirection and rest not in {"<(", ">("}:
+                        is_bare = False
+                        self._read_redirection(redirection.group())
+                    elif not rest or rest[0] in _END:
+                        break
+                    elif not words and _ASSIGNED.match(self.text, self.at):
+                        raise Unclear("a variable that is set in the line")
+                    elif rest[0] == "(":
+                        raise Unclear("'('")
+                    else:
+                        word = self._read_word()
+                        if words or word.text not in {"!", "time"}:
+                            words.append(word)
+                if words:
+                    self._add(Simple(tuple(words), is_bare))
 
     def _add(self, command: Simple) -> None:
         program = command.words[0]

@@ -99,20 +99,17 @@ class UseEncoder:
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):  # missing or damaged: it is made again
             if self.prepared.exists():
                 self._writer().remove(self.prepared)
-            self._prepare()
+            # Prepares the arrays; a folder that another process made in the meantime is just as good
+            writer, made = self._writer(), self.prepared.with_name(f"{self.id}-{os.getpid()}")
+            files = _arrays().prepared(_resources())
+            writer.remove(made)
+            writer.write_new(made, {name: (data, 0o644) for name, data in files.items()})
+            try:
+                writer.move(made, self.prepared)
+            except KernelError:
+                writer.remove(made)
             model = _shared(self.prepared, opened)
         return model
-
-    def _prepare(self) -> None:
-        """Prepares the arrays; a folder that another process made in the meantime is just as good."""
-        writer, made = self._writer(), self.prepared.with_name(f"{self.id}-{os.getpid()}")
-        files = _arrays().prepared(_resources())
-        writer.remove(made)
-        writer.write_new(made, {name: (data, 0o644) for name, data in files.items()})
-        try:
-            writer.move(made, self.prepared)
-        except KernelError:
-            writer.remove(made)
 
 
 _last: tuple[tuple[int, ...], Any] = ((), None)

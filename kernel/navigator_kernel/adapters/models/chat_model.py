@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -28,13 +28,11 @@ from navigator_kernel.adapters.models.providers import (
     wire,
 )
 from navigator_kernel.adapters.secrets.redaction import REDACTED
+from navigator_kernel.config.settings import Models
 from navigator_kernel.errors import KernelError, ModelFailed, NotLoadable, TimedOut, UsageProblem
 from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.text import clean, shorten
 from navigator_kernel.values.chat import PDF, Asked, ChatMessage, Completion, Finish, ShownFile, Spent, ToolCall, Tried
-
-if TYPE_CHECKING:
-    from navigator_kernel.config.settings import Models
 
 LONGEST_WAIT = 60.0  # seconds; if Retry-After is longer, the request fails and the person decides
 FIRST_WAIT = 0.5  # seconds; doubled with every attempt

@@ -104,7 +104,12 @@ class Environments:
         """
         target, end = self._named(fingerprint), monotonic() + self._timeout
         self.build(target, end)
-        self._prepare()
+        self._writer.make_folder(self._folder)
+        try:
+            self._folder.chmod(0o700)
+        except OSError as error:
+            message = f"cannot keep {str(self._folder)!r} private: {error.strerror}"
+            raise KernelError(message, hint="check whose folder it is") from error
         with file_lock(self._lock(fingerprint), self._timeout):
             self._sweep(fingerprint)
             if existing := self.path(fingerprint):
@@ -130,14 +135,6 @@ class Environments:
 
     def _lock(self, fingerprint: str) -> Path:
         return self._folder / f"{fingerprint}.lock"
-
-    def _prepare(self) -> None:
-        self._writer.make_folder(self._folder)
-        try:
-            self._folder.chmod(0o700)
-        except OSError as error:
-            message = f"cannot keep {str(self._folder)!r} private: {error.strerror}"
-            raise KernelError(message, hint="check whose folder it is") from error
 
     def _sweep(self, fingerprint: str) -> None:
         """Removes the remains of killed builds; those of other environments only if nobody holds their lock."""

@@ -53,10 +53,22 @@ class ModuleChild:
         with self._lock:
             process = self._started()
             try:
-                self._wait_until_ready(process)
+                if not self._is_ready:
+                    _part(_open(process.stdout).fileno(), len(_READY), time.monotonic() + STARTING)
+                    self._is_ready = True
                 deadline = time.monotonic() + seconds
-                _send(process.stdin, marshal.dumps((seconds, question)), deadline)
-                return json.loads(_received(process.stdout, deadline))
+                body = marshal.dumps((seconds, question))
+                fd = _open(process.stdin).fileno()
+                for part in (len(body).to_bytes(_HEAD), body):
+                    rest = memoryview(part)
+                    while rest:
+                        _wait(fd, select.POLLOUT, deadline)
+                        rest = rest[os.write(fd, rest[:_CHUNK]) :]
+                fd = _open(process.stdout).fileno()
+                size = int.from_bytes(_part(fd, _HEAD, deadline))
+                if size > _ANSWER_LIMIT:
+                    raise KernelError(f"its answer has {size} bytes", hint=_HINT)
+                return json.loads(_part(fd, size, deadline))
             except TimeoutError:
                 raise self._too_slow(seconds) from None
             except (OSError, EOFError):
@@ -89,16 +101,11 @@ class ModuleChild:
             self._end = weakref.finalize(self, _kill, self._process)  # if `close` is not called, and when Python exits
         return self._process
 
-    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
-        if not self._is_ready:
-            _part(_open(process.stdout).fileno(), len(_READY), time.monotonic() + STARTING)
-            self._is_ready = True
-
     def _killed(self, process: subprocess.Popen[bytes]) -> int:
         """Kills the process and returns its exit code. If it died by itself, waits a moment: its streams close before
         it exits."""
         with suppress(subprocess.TimeoutExpired):
-            process.wait(0.2 if _hung_up(process) else 0)
+            process.wait(0.2 if bool(_events(_open(process.stdout).fileno(), 0, 0) & select.POLLHUP) else 0)
         self._end()
         self._process = None
         return process.wait()
@@ -151,23 +158,6 @@ def _all_of(size: int) -> bytes:
     return bytes(data)
 
 
-def _send(stream: IO[bytes] | None, body: bytes, deadline: float) -> None:
-    fd = _open(stream).fileno()
-    for part in (len(body).to_bytes(_HEAD), body):
-        rest = memoryview(part)
-        while rest:
-            _wait(fd, select.POLLOUT, deadline)
-            rest = rest[os.write(fd, rest[:_CHUNK]) :]
-
-
-def _received(stream: IO[bytes] | None, deadline: float) -> bytes:
-    fd = _open(stream).fileno()
-    size = int.from_bytes(_part(fd, _HEAD, deadline))
-    if size > _ANSWER_LIMIT:
-        raise KernelError(f"its answer has {size} bytes", hint=_HINT)
-    return _part(fd, size, deadline)
-
-
 def _part(fd: int, size: int, deadline: float) -> bytes:
     data = bytearray()
     while len(data) < size:
@@ -191,10 +181,6 @@ def _events(fd: int, event: int, seconds: float) -> int:
     poll.register(fd, event)
     events = poll.poll(seconds * 1000)
     return events[0][1] if events else 0
-
-
-def _hung_up(process: subprocess.Popen[bytes]) -> bool:
-    return bool(_events(_open(process.stdout).fileno(), 0, 0) & select.POLLHUP)
 
 
 def _open(stream: IO[bytes] | None) -> IO[bytes]:

@@ -234,7 +234,7 @@ def _shown(text: str, places: list[tuple[int, int]] | None, secrets: Sequence[tu
     """The text without what is at `places` and without `secrets`, some of which are replaced only as a word of their
     own; withheld if it was not searched."""
     if places is None:
-        return _withheld(text)
+        return WITHHELD.format(len(text))
     text = _without(text, _merged(places))
     for secret, is_word in secrets:
         if secret in text:
@@ -347,10 +347,6 @@ def _without(text: str, places: Sequence[tuple[int, int]]) -> str:
         pieces += [text[at:begin], REDACTED]
         at = end
     return "".join([*pieces, text[at:]]) if pieces else text
-
-
-def _withheld(text: str) -> str:
-    return WITHHELD.format(len(text))
 
 
 def found(text: str, shapes: Iterable[Shape] | None = None) -> list[Secret]:

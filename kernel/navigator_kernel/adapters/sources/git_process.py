@@ -126,7 +126,21 @@ class GitProcess(Struct, kw_only=True):
         home.mkdir(mode=0o700, exist_ok=True)
         self._env = {**_kept(_KEPT), **_closed(home, self.scheme), "GIT_DIR": str(self.folder / ".git")}
         if self.auth and self.scheme != "file":
-            self._env |= self._granted()
+            # The person's own home, ssh command and credential settings, passed invisibly in the environment
+            personal = _kept(_PERSONAL)
+            env = {**self._env, **personal}
+            del env["GIT_CONFIG_GLOBAL"]
+            env |= _kept({"GIT_CONFIG_GLOBAL"})
+            words = ("config", "--global", "--includes", "--null", "--get-regexp", r"^(credential\.|core\.sshcommand$)")
+            _, output, _ = self._ended([_program("git", os.environ.get("PATH")), *words], b"", env)
+            lines = output.decode("utf-8", errors="surrogateescape").split("\0")[:-1]
+            pairs = [(key, value) for key, _, value in (line.partition("\n") for line in lines)]
+            ssh = next((value for key, value in reversed(pairs) if key == "core.sshcommand"), "ssh")
+            settings = [(scoped, value) for key, value in pairs if (scoped := credential_key(key, self.url))]
+            numbered = {f"GIT_CONFIG_KEY_{at}": key for at, (key, _) in enumerate(settings)}
+            numbered |= {f"GIT_CONFIG_VALUE_{at}": value for at, (_, value) in enumerate(settings)}
+            quiet = {"GIT_CONFIG_COUNT": str(len(settings)), "GCM_INTERACTIVE": "never"}
+            self._env |= {**personal, **numbered, **quiet, "GIT_SSH_COMMAND": _own_ssh(ssh)}
 
     def fetch(self, *words: str, config: Mapping[str, str], stdin: bytes = b"") -> None:
         """As `run`; Refused, with git killed, if too much is received. The caller removes what was received."""
@@ -194,7 +208,17 @@ class GitProcess(Struct, kw_only=True):
         watcher = intake.watch(process.pid) if intake else None
         try:
             meanwhile()
-            code = _waited(process.proc, self.timeout)
+            # The exit code. Uses a pidfd if the system has them, since polling would notice the end up to 50 ms late.
+            timeout = self.timeout
+            if hasattr(os, "pidfd_open"):
+                end, waiting = os.pidfd_open(process.proc.pid), select.poll()
+                try:
+                    waiting.register(end, select.POLLIN)
+                    ended = waiting.poll(timeout * 1000)
+                finally:
+                    os.close(end)
+                timeout = _REAPED if ended else 0
+            code = process.proc.wait(timeout=timeout)
         except subprocess.TimeoutExpired:
             message = f"{self.shown} took longer than {self.timeout:g} s"
             raise FetchFailed(message, hint="check the network, then try again", reason="timeout") from None
@@ -225,23 +249,6 @@ class GitProcess(Struct, kw_only=True):
         with given.open("rb") as stream:
             runner = git.Git(str(self.scratch))
             return runner.execute(argv, istream=stream, as_process=True, env=env, start_new_session=True)
-
-    def _granted(self) -> dict[str, str]:
-        """The person's own home, ssh command and credential settings, passed invisibly in the environment."""
-        personal = _kept(_PERSONAL)
-        env = {**self._env, **personal}
-        del env["GIT_CONFIG_GLOBAL"]
-        env |= _kept({"GIT_CONFIG_GLOBAL"})
-        words = ("config", "--global", "--includes", "--null", "--get-regexp", r"^(credential\.|core\.sshcommand$)")
-        _, output, _ = self._ended([_program("git", os.environ.get("PATH")), *words], b"", env)
-        lines = output.decode("utf-8", errors="surrogateescape").split("\0")[:-1]
-        pairs = [(key, value) for key, _, value in (line.partition("\n") for line in lines)]
-        ssh = next((value for key, value in reversed(pairs) if key == "core.sshcommand"), "ssh")
-        settings = [(scoped, value) for key, value in pairs if (scoped := credential_key(key, self.url))]
-        numbered = {f"GIT_CONFIG_KEY_{at}": key for at, (key, _) in enumerate(settings)}
-        numbered |= {f"GIT_CONFIG_VALUE_{at}": value for at, (_, value) in enumerate(settings)}
-        quiet = {"GIT_CONFIG_COUNT": str(len(settings)), "GCM_INTERACTIVE": "never"}
-        return {**personal, **numbered, **quiet, "GIT_SSH_COMMAND": _own_ssh(ssh)}
 
     def _failure(self, verb: str, complaint: bytes) -> FetchFailed:
         text = clean(strip_url_credentials(complaint.decode("utf-8", errors="replace")))
@@ -348,19 +355,6 @@ def _without(env: Mapping[str, str]) -> list[str]:
 def _program(name: str, path: str | None) -> str:
     """The path of the program, looked up once instead of along the whole PATH by each process."""
     return shutil.which(name, path=path) or name
-
-
-def _waited(process: subprocess.Popen[bytes], timeout: float) -> int:
-    """The exit code. Uses a pidfd if the system has them, since polling would notice the end up to 50 ms late."""
-    if hasattr(os, "pidfd_open"):
-        end, waiting = os.pidfd_open(process.pid), select.poll()
-        try:
-            waiting.register(end, select.POLLIN)
-            ended = waiting.poll(timeout * 1000)
-        finally:
-            os.close(end)
-        timeout = _REAPED if ended else 0
-    return process.wait(timeout=timeout)
 
 
 def _drain(stream: IO[bytes], into: bytearray, limit: int, leader: int) -> None:

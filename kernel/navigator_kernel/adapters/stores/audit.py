@@ -81,12 +81,19 @@ class AuditLog(Struct, frozen=True, kw_only=True):
         If the record does not fit the head, entries are still added and the head stays as it is, so that the damage
         remains visible.
         """
-        key = self._made_key()
+        # Reads the key, which is made for the first record; Damaged if there is a record that needs the lost one
+        seen = [path.lstat() for path in (self.file, self._head_file()) if os.path.lexists(path)]
+        begun = any(stat.S_ISREG(status.st_mode) and status.st_size for status in seen)
+        if not os.path.lexists(self.key) and not begun:
+            self.key_writer.create(self.key, secrets.token_bytes(KEY_BYTES), mode=0o600)
+        key = self._key()
         self.writer.make_folder(self.file.parent)
         if not self.file.exists():
             self.writer.append(self.file, b"")
         with self._locked(fcntl.LOCK_EX) as handle:
-            last = _last_line(handle)
+            size = os.fstat(handle).st_size
+            tail = os.pread(handle, min(size, 2 * LINE_LIMIT), max(size - 2 * LINE_LIMIT, 0))
+            last = tail[tail.rfind(b"\n", 0, len(tail) - 1) + 1 :]
             at, sound = self._followed(key, last)
             head = {"v": VERSION, "n": at.number + 1, "ts": self.clock.now(), "event": event}
             body = written({**head, **self.redact(facts), **head})[:-1]
@@ -189,14 +196,6 @@ class AuditLog(Struct, frozen=True, kw_only=True):
         text = f"{place.number:020d} {place.code}"
         self.writer.overwrite(self._head_file(), f"{text} {_code(key, 'head', text.encode())}\n".encode())
 
-    def _made_key(self) -> bytes:
-        """Reads the key, which is made for the first record; Damaged if there is a record that needs the lost one."""
-        seen = [path.lstat() for path in (self.file, self._head_file()) if os.path.lexists(path)]
-        begun = any(stat.S_ISREG(status.st_mode) and status.st_size for status in seen)
-        if not os.path.lexists(self.key) and not begun:
-            self.key_writer.create(self.key, secrets.token_bytes(KEY_BYTES), mode=0o600)
-        return self._key()
-
     def _key(self) -> bytes:
         """Reads the key. Damaged if it is missing or not a key, or if others than the person may read or change it."""
         try:
@@ -232,12 +231,6 @@ class AuditLog(Struct, frozen=True, kw_only=True):
             yield handle
         finally:
             os.close(handle)
-
-
-def _last_line(handle: int) -> bytes:
-    size = os.fstat(handle).st_size
-    tail = os.pread(handle, min(size, 2 * LINE_LIMIT), max(size - 2 * LINE_LIMIT, 0))
-    return tail[tail.rfind(b"\n", 0, len(tail) - 1) + 1 :]
 
 
 def _code(key: bytes, before: str, body: bytes) -> str:

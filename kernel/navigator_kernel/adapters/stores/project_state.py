@@ -105,7 +105,14 @@ class ProjectState:
         with file_lock(self.projects / "claim.lock"):
             self._find(partial(records, self.projects))
             if self.record is None:
-                self._make(is_marked=is_marked)
+                earlier = [record for record in records(self.projects) if record.place.path == self.place.path]
+                self._remove_dangling()
+                fresh = self.folder.with_name(f"{self.folder.name}.{os.urandom(16).hex()}")
+                make_private(fresh)
+                self._write(fresh, self._new_mark() if is_marked else "", self._clock())
+                FolderWriter([self.projects]).move(fresh, self.folder)
+                if offered := self.offered or earlier:
+                    warn("%s", _offer(max(offered, key=lambda record: record.created), self.place))
             elif self.record.folder == self.folder:
                 self._continue(self.record, is_marked=is_marked)
             else:
@@ -179,16 +186,6 @@ class ProjectState:
             is_marked = record.id == mark() and (record.id or was.device == here.device)
             return "same" if is_marked and not record.fault else "perhaps"
         return "perhaps" if record.id and record.id == mark() else "none"
-
-    def _make(self, *, is_marked: bool) -> None:
-        earlier = [record for record in records(self.projects) if record.place.path == self.place.path]
-        self._remove_dangling()
-        fresh = self.folder.with_name(f"{self.folder.name}.{os.urandom(16).hex()}")
-        make_private(fresh)
-        self._write(fresh, self._new_mark() if is_marked else "", self._clock())
-        FolderWriter([self.projects]).move(fresh, self.folder)
-        if offered := self.offered or earlier:
-            warn("%s", _offer(max(offered, key=lambda record: record.created), self.place))
 
     def _continue(self, record: Record, *, is_marked: bool) -> None:
         """Another process may have the state open, so its folder stays where it is, and gets another name."""

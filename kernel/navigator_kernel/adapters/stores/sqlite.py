@@ -128,7 +128,17 @@ def _make_missing(file: Path, writer: Writer, versions: Versions) -> None:
         if not file.exists():
             with file_lock(lock):
                 if not file.exists():  # else another process has made it
-                    _make(fresh, file, writer, versions)
+                    try:
+                        for old in (*files_of(fresh), *files_of(file)):  # a log without its database is of no use
+                            writer.remove(old, durable=False)
+                        with closing(sqlite3.connect(fresh, isolation_level=None)) as database:
+                            database.execute("PRAGMA journal_mode = WAL")
+                            migrate(database, file, versions)
+                        writer.move(fresh, file)
+                    finally:
+                        with suppress(KernelError):
+                            for old in files_of(fresh):
+                                writer.remove(old, durable=False)
                 writer.remove(lock, durable=False)
         elif not file.stat().st_size:
             raise empty(file)
@@ -136,17 +146,3 @@ def _make_missing(file: Path, writer: Writer, versions: Versions) -> None:
         raise database_failed(file, error) from error
     except OSError as error:
         raise storage_failed(f"cannot make {str(file)!r}", error) from error
-
-
-def _make(fresh: Path, file: Path, writer: Writer, versions: Versions) -> None:
-    try:
-        for old in (*files_of(fresh), *files_of(file)):  # a log without its database is of no use
-            writer.remove(old, durable=False)
-        with closing(sqlite3.connect(fresh, isolation_level=None)) as database:
-            database.execute("PRAGMA journal_mode = WAL")
-            migrate(database, file, versions)
-        writer.move(fresh, file)
-    finally:
-        with suppress(KernelError):
-            for old in files_of(fresh):
-                writer.remove(old, durable=False)

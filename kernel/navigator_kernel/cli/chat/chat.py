@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,15 +13,13 @@ from navigator_kernel.cli.app import json_option, pass_app, rights_options, unsa
 from navigator_kernel.cli.chat.question import OpenQuestion, can_answer, command_for, open_question, read_line
 from navigator_kernel.cli.chat.replies import Shown, chat_hint, show
 from navigator_kernel.cli.output import document, is_attended, lines, note, table
+from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Interrupted, KernelError
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, in_one_language
 from navigator_kernel.turn.workflow import COMMAND
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
-
-if TYPE_CHECKING:
-    from navigator_kernel.cli.project import App
 
 
 @click.command("chat")

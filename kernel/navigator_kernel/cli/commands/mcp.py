@@ -8,7 +8,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,8 +32,6 @@ from navigator_kernel.text import clean, lazy_compile, numbered, shorten, strip_
 from navigator_kernel.values.mcp import McpServer, OfferedTool, server_from
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mcp.server.lowlevel import Server
     from rich.progress import Progress
 

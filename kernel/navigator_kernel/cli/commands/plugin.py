@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,10 +14,8 @@ from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, note, say_lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import KernelError, NotFound
-
-if TYPE_CHECKING:
-    from navigator_kernel.plugins import Failure, Plugins
-    from navigator_kernel.ports import ProjectPorts
+from navigator_kernel.plugins import Failure, Plugins
+from navigator_kernel.ports import ProjectPorts
 
 
 @click.group("plugin")

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.output import document, is_attended, lines, note, say_lines, style_of, table
+from navigator_kernel.cli.project import App
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.values.packet import FORMATS
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.values.workflow import WorkflowRun, outline, plan_to_dict
-
-if TYPE_CHECKING:
-    from navigator_kernel.cli.project import App
 
 
 def _readable(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:

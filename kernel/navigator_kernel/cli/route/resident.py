@@ -44,14 +44,7 @@ def serve(app: App, routed: Routed, *, idle: float, ready: Callable[[Path], None
     path = Path(socket_path(str(app.root)))
     if len(os.fsencode(path)) > PATH_LIMIT:
         raise KernelError(f"{str(path)!r} is over the {PATH_LIMIT} bytes that a socket may have", hint=_SHORTER)
-    _make_private(path.parent)
-    answers = _Answers(root=app.root, routed=routed)
-    answers.refresh()
-    with _alone(path, app.root), _listening(path) as listener:
-        asyncio.run(_Desk(answers=answers, idle=idle, path=path).open(listener, ready))
-
-
-def _make_private(folder: Path) -> None:
+    folder = path.parent
     try:
         folder.mkdir(0o700, exist_ok=True)
     except OSError as error:
@@ -61,6 +54,10 @@ def _make_private(folder: Path) -> None:
         raise Refused(
             f"{str(folder)!r} is not a folder that only you may enter", hint="remove it; it will be recreated"
         )
+    answers = _Answers(root=app.root, routed=routed)
+    answers.refresh()
+    with _alone(path, app.root), _listening(path) as listener:
+        asyncio.run(_Desk(answers=answers, idle=idle, path=path).open(listener, ready))
 
 
 @contextmanager

@@ -117,30 +117,23 @@ def _stay(app: App, text: str, idle: int, *, as_json: bool) -> None:
 def taught(app: App, words: str, *, teach: str | None, forget: bool, as_json: bool) -> None:
     """Teaches the skill `teach` the message `words`, or forgets or shows the lessons of the skill `words`, or all."""
     if teach is not None:
-        _teach(app, teach, words, as_json=as_json)
+        if not words.strip():
+            raise UsageProblem("there is no message", hint='navigator route "review this code" --teach code-review')
+        skill = skill_names.named(app.bare.catalogue, teach)
+        new = app.bare.lessons.learn(skill.name, words)
+        if as_json:
+            document({"skill": skill.name, "learned": new})
+        else:
+            say_lines(f"learned for {skill.name}" if new else f"nothing new for {skill.name}")
     elif forget:
-        _forget(app, words.strip(), as_json=as_json)
+        name = words.strip()
+        count = app.bare.lessons.forget(name)
+        if as_json:
+            document({"skill": name or None, "forgotten": count})
+        else:
+            say_lines(f"forgot {count} for {name}" if name else f"forgot {count}")
     else:
         _show(app, words.strip(), as_json=as_json)
-
-
-def _teach(app: App, name: str, text: str, *, as_json: bool) -> None:
-    if not text.strip():
-        raise UsageProblem("there is no message", hint='navigator route "review this code" --teach code-review')
-    skill = skill_names.named(app.bare.catalogue, name)
-    new = app.bare.lessons.learn(skill.name, text)
-    if as_json:
-        document({"skill": skill.name, "learned": new})
-    else:
-        say_lines(f"learned for {skill.name}" if new else f"nothing new for {skill.name}")
-
-
-def _forget(app: App, name: str, *, as_json: bool) -> None:
-    count = app.bare.lessons.forget(name)
-    if as_json:
-        document({"skill": name or None, "forgotten": count})
-    else:
-        say_lines(f"forgot {count} for {name}" if name else f"forgot {count}")
 
 
 def _show(app: App, name: str, *, as_json: bool) -> None:

@@ -17,14 +17,13 @@ from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill.eval import difference, gathered, show, tried
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.evals.cases import EvalCase
-from navigator_kernel.evals.score import worth
+from navigator_kernel.evals.score import Outcome, worth
 from navigator_kernel.skills.catalog.aliases import other_words
 from navigator_kernel.text import Language, clean, lazy_compile
 from navigator_kernel.values.chat import Spent
 
 if TYPE_CHECKING:
     from navigator_kernel.bootstrap.project import Project
-    from navigator_kernel.evals.score import Outcome
     from navigator_kernel.model_ports import ChatModel
     from navigator_kernel.values.resource import SkillDef
 

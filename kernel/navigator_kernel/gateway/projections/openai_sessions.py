@@ -88,25 +88,21 @@ def _find(gateway: Gateway, caller: Caller, conversation: Conversation) -> Found
         name = gateway.session_id(caller, conversation.session)
         return Found(name=name, before=() if _turns(gateway, name) is not None else _beginning(conversation))
     if conversation.previous:
-        return _after_run(gateway, caller, conversation)
+        # The session of the run; if it has continued since, a new one with its history up to the run
+        run = conversation.previous
+        gateway.session_of_run(caller, run)
+        first = gateway.log.read(run)[0]
+        name = first.body.session if isinstance(first.body, RunStarted) else ""
+        turns = _turns(gateway, name)
+        if turns is None or turns <= first.turn + 1:
+            return Found(name=name)
+        held = tuple(one for one in gateway.sessions.history(name) if one.run <= run)  # a run's id begins with its time
+        return _new(gateway, caller, replace(conversation, before=held))
     known = _store(gateway).find(_digest(caller, conversation)) if conversation.before else []
     for one in known:
         if _turns(gateway, one.session) == one.turn:
             return Found(name=one.session)
     return _new(gateway, caller, conversation)
-
-
-def _after_run(gateway: Gateway, caller: Caller, conversation: Conversation) -> Found:
-    """The session of the run; if it has continued since, a new one with its history up to the run."""
-    run = conversation.previous
-    gateway.session_of_run(caller, run)
-    first = gateway.log.read(run)[0]
-    name = first.body.session if isinstance(first.body, RunStarted) else ""
-    turns = _turns(gateway, name)
-    if turns is None or turns <= first.turn + 1:
-        return Found(name=name)
-    held = tuple(one for one in gateway.sessions.history(name) if one.run <= run)  # a run's id begins with its time
-    return _new(gateway, caller, replace(conversation, before=held))
 
 
 def _new(gateway: Gateway, caller: Caller, conversation: Conversation) -> Found:

@@ -127,13 +127,6 @@ def running() -> tuple[str, ...]:
 
 def _written(skill: SkillDef, folder: Path | None) -> Iterator[list[str]]:
     """The requirements at each place; a place is read only if those before it name no package."""
-    yield _in_metadata(skill)
-    if folder is not None:
-        yield _in_file(folder, skill.name)
-        yield _in_script(skill, folder)
-
-
-def _in_metadata(skill: SkillDef) -> list[str]:
     written = skill.extra.get(KEY) or ""
     if isinstance(written, Mapping):
         raise NotLoadable(
@@ -143,7 +136,11 @@ def _in_metadata(skill: SkillDef) -> list[str]:
     inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     items = written if isinstance(written, list) else _BETWEEN.split(inner)
     words = [word for item in items if (word := _QUOTED.sub(r"\2", str(item).strip()))]
-    return [word for word in words if not _is_program(word, skill.name)]
+    yield [word for word in words if not _is_program(word, skill.name)]
+    if folder is not None:
+        yield _in_file(folder, skill.name)
+        path = _script(skill.command, folder)
+        yield (_of_script(path, skill.name) if path else [])
 
 
 def _is_program(word: str, skill: str) -> bool:
@@ -167,11 +164,6 @@ def _in_file(folder: Path, skill: str) -> list[str]:
     return [word for line in lines if (word := _COMMENT.sub("", line).strip())]
 
 
-def _in_script(skill: SkillDef, folder: Path) -> list[str]:
-    path = _script(skill.command, folder)
-    return _of_script(path, skill.name) if path else []
-
-
 def _of_script(path: Path, skill: str) -> list[str]:
     said = _block(_read(path, SCRIPT_LIMIT).decode("utf-8", "replace"), skill)
     if not said:
@@ -180,7 +172,10 @@ def _of_script(path: Path, skill: str) -> list[str]:
     words, python = table.get(KEY, []), table.get("requires-python", "")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in (*words, python)):
         raise _unread(skill, "dependencies is not a list of words")
-    if _own_sources(table):
+    # Whether the table tells uv to take packages from elsewhere: an index may have other packages by these names
+    tool = table.get("tool")
+    uv = tool.get("uv") if isinstance(tool, Mapping) else None
+    if isinstance(uv, Mapping) and any(_INDEX_KEY.search(key) for key in uv):
         raise _refused(skill, "[tool.uv]", "index", "an index of its own")
     _fitting(python, skill)
     return words
@@ -225,13 +220,6 @@ def _toml(text: str, skill: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise _unread(skill, shorten(str(error), 100)) from error
-
-
-def _own_sources(table: Mapping[str, Any]) -> bool:
-    """Whether the table tells uv to take packages from elsewhere: an index may have other packages by these names."""
-    tool = table.get("tool")
-    uv = tool.get("uv") if isinstance(tool, Mapping) else None
-    return isinstance(uv, Mapping) and any(_INDEX_KEY.search(key) for key in uv)
 
 
 def _unread(skill: str, why: str) -> NotLoadable:

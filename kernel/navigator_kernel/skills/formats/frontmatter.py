@@ -12,7 +12,7 @@ from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.resource import Diagnostic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
 FILE_LIMIT = 1024 * 1024  # bytes
 METADATA_LIMIT = 64 * 1024  # characters
@@ -60,7 +60,17 @@ def split(data: bytes, path: str) -> Parts:
     parts = Parts(form="none", meta={}, body="")
     if len(data) > FILE_LIMIT:
         raise NotLoadable(f"{path!r} is over 1 MiB", hint="move text to other files", reason="too-large")
-    lines = _text(data, parts, path).split("\n")
+    if data.startswith(b"\xef\xbb\xbf"):
+        parts.note("bom", "there is a byte order mark at the start", path, 1)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        guess = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else _narrow(data)
+        parts.note("not-utf8", f"not UTF-8; read as {guess}", path)
+        text = data.decode(guess, errors="replace")
+    if "\r" in text:
+        parts.note("crlf", "lines end in a carriage return", path)
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff").split("\n")
     first = _next(lines, 0)
     if first == len(lines):
         raise NotLoadable(f"{path!r} is empty", hint="write a name, a description and the instructions", reason="empty")
@@ -73,20 +83,6 @@ def split(data: bytes, path: str) -> Parts:
 
 
 # Characters
-
-
-def _text(data: bytes, parts: Parts, path: str) -> str:
-    if data.startswith(b"\xef\xbb\xbf"):
-        parts.note("bom", "there is a byte order mark at the start", path, 1)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        guess = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else _narrow(data)
-        parts.note("not-utf8", f"not UTF-8; read as {guess}", path)
-        text = data.decode(guess, errors="replace")
-    if "\r" in text:
-        parts.note("crlf", "lines end in a carriage return", path)
-    return text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
 
 
 def _narrow(data: bytes) -> str:
@@ -154,7 +150,8 @@ def _frontmatter(lines: list[str], start: int, parts: Parts, path: str) -> None:
     parts.form = "frontmatter"
     _read_yaml("\n".join([*lines[first:end], ""]), first + 1, parts, path)
     parts.body = _body(lines[end if found is None else end + 1 :], parts, path)
-    parts.title = _title(parts.body)
+    heading = parts.body.lstrip().partition("\n")[0]
+    parts.title = heading[2:].strip() if heading.startswith("# ") else ""
 
 
 def _has_prose(lines: Sequence[str], start: int, end: int) -> bool:
@@ -190,11 +187,6 @@ def _block(lines: list[str], start: int, parts: Parts, path: str) -> None:
         parts.form = "block"
         parts.note("header-form", "written as a title and 'key: value' lines", path, first + 1)
         _take_lines("\n".join(line.strip() for line in lines[first:end]), first + 1, parts, path)
-
-
-def _title(body: str) -> str:
-    first = body.lstrip().partition("\n")[0]
-    return first[2:].strip() if first.startswith("# ") else ""
 
 
 # YAML
@@ -368,7 +360,15 @@ class Values(Struct):
         elif isinstance(held, list):
             held.append(value)
         elif key is None:
-            self._open[-1] = (held, self._key(value, held, line, plain=plain))
+            if not isinstance(value, str):
+                raise Hostile("yaml-odd-key", "has a key that is not text", line)
+            if value == "<<" and plain:
+                raise Hostile("yaml-merge-key", "merges other maps", line)
+            if value in held:
+                raise Hostile("duplicate-key", f"has the key {value[:64]!r} twice", line)
+            if len(self._open) == 1:
+                self.lines[value] = line
+            self._open[-1] = (held, value)
         else:
             held[key] = value
             if plain and value:
@@ -385,17 +385,6 @@ class Values(Struct):
     def close(self) -> None:
         self._open.pop()
         self._names.pop()
-
-    def _key(self, value: Any, held: Mapping[str, Any], line: int, *, plain: bool) -> str:
-        if not isinstance(value, str):
-            raise Hostile("yaml-odd-key", "has a key that is not text", line)
-        if value == "<<" and plain:
-            raise Hostile("yaml-merge-key", "merges other maps", line)
-        if value in held:
-            raise Hostile("duplicate-key", f"has the key {value[:64]!r} twice", line)
-        if len(self._open) == 1:
-            self.lines[value] = line
-        return value
 
 
 def parsed(source: str) -> Values:
@@ -443,8 +432,15 @@ def _from_events(source: str) -> Values:
     for event in yaml.parse(source, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
         line = event.start_mark.line if event.start_mark else 0
         if isinstance(event, yaml.NodeEvent):
-            _refuse(event, line)
+            if event.anchor is not None:
+                raise Hostile("yaml-anchor", "uses an anchor or alias", line)
+            if getattr(event, "tag", None) is not None:
+                raise Hostile("yaml-tag", "uses a tag", line)
         if isinstance(event, yaml.ScalarEvent):
+            if CONTROL.search(event.value):
+                raise Hostile("control-character", "has a control character", line)
+            if len(event.value) > 64 and event.implicit[0] and _HUGE.fullmatch(event.value):
+                raise Hostile("yaml-huge-number", "has a number of over 64 digits", line)
             found.put(event.value, line, plain=event.implicit[0])
         elif isinstance(event, yaml.CollectionStartEvent):
             found.open({} if isinstance(event, yaml.MappingStartEvent) else [], line)
@@ -455,15 +451,3 @@ def _from_events(source: str) -> Values:
     if documents > 1:
         raise yaml.YAMLError("several documents")
     return found
-
-
-def _refuse(event: Any, line: int) -> None:
-    if event.anchor is not None:
-        raise Hostile("yaml-anchor", "uses an anchor or alias", line)
-    if getattr(event, "tag", None) is not None:
-        raise Hostile("yaml-tag", "uses a tag", line)
-    text = getattr(event, "value", "")
-    if CONTROL.search(text):
-        raise Hostile("control-character", "has a control character", line)
-    if len(text) > 64 and event.implicit[0] and _HUGE.fullmatch(text):
-        raise Hostile("yaml-huge-number", "has a number of over 64 digits", line)

@@ -118,13 +118,30 @@ def validate(data: bytes, folder_name: str, files: Files, *, strict: bool) -> li
         for note in skill.diagnostics:
             if note.code not in covered and (folder_name or note.code != "name-folder"):
                 findings.add(note.code, note.message, note.line)
-        _check_keys(parts, findings)
+        metadata = parts.meta.get("metadata")
+        for key in metadata if isinstance(metadata, dict) else ():
+            bare = key.removeprefix("navigator-")
+            if bare != key and spelled(bare) not in {*OUR_KEYS, PACKAGES}:
+                near = suggestions(bare, OUR_KEYS, 1)
+                meant = f"; did you mean navigator-{near[0]}?" if near else ""
+                findings.add("key-misspelt", f"no key is called {shorten(key, 64)!r}{meant}", _line_of(parts, bare))
         if not skill.command and not parts.body.strip():
             findings.add("body-empty", "the file has no text: nothing says what is to be done")
         _check_command(skill, parts, files, findings)
-        _check_params(skill, parts, findings)
+        line = _line_of(parts, "required_params")
+        names = [param.name for param in skill.required_params]
+        used = {*_PLACEHOLDER.findall(skill.command), *_PLACEHOLDER.findall(skill.sop)}
+        for at, name in enumerate(names):
+            if not _ARGUMENT.fullmatch(name):
+                findings.add("param-name", f"{shorten(name, 64)!r} is not a name of a parameter", line)
+            elif name in names[:at]:
+                findings.add("param-twice", f"the parameter {name!r} is listed twice", line)
+            elif skill.command and name not in used:
+                findings.add("param-unused", f"the command has no place for the parameter {name!r}", line)
         _check_evals(skill, files, findings)
-    _check_links(parts.body, _first_line(data, parts.body), files, findings)
+    # The line of the file at which its text begins
+    whole = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").rstrip(b"\n")
+    _check_links(parts.body, max(1, whole.count(b"\n") - parts.body.count("\n") + 1), files, findings)
     return sorted(findings.found, key=lambda note: (note.path != MANIFEST, note.path, note.line or 0, note.code))
 
 
@@ -171,9 +188,23 @@ def _check_specification(parts: Parts, folder_name: str, files: Files, findings:
         if not isinstance(parts.meta.get(key, ""), str):
             findings.add("not-text", f"{key} is not text", parts.lines.get(key))
     _check_name(parts, folder_name, findings)
-    _check_lengths(parts, findings)
+    description, line = parts.meta.get("description"), parts.lines.get("description")
+    if not isinstance(description, str) or not description.strip():
+        findings.add("description-missing", "there is no description", line)
+    elif len(description) > DESCRIPTION_LIMIT:
+        findings.add(
+            "description-length", f"the description has {len(description)} characters, over {DESCRIPTION_LIMIT}", line
+        )
+    compatibility, line = parts.meta.get("compatibility", "-"), parts.lines.get("compatibility")
+    if isinstance(compatibility, str) and not 1 <= len(compatibility.strip()) <= COMPATIBILITY_LIMIT:
+        findings.add("compatibility-length", f"compatibility must have 1 to {COMPATIBILITY_LIMIT} characters", line)
     _check_metadata(parts, findings)
-    _check_license(parts, files, findings)
+    text = parts.meta.get("license")
+    for name in _LICENCE_FILE.findall(text) if isinstance(text, str) else ():
+        if "." in name and name not in files:
+            findings.add(
+                "license-file-missing", f"the license names {name!r}, which does not exist", parts.lines.get("license")
+            )
     if parts.body.count("\n") >= BODY_LIMIT:
         findings.add("body-long", f"the text has over {BODY_LIMIT} lines; move some to other files")
 
@@ -201,19 +232,6 @@ def _check_name(parts: Parts, folder_name: str, findings: _Findings) -> None:
             findings.add(code, f"the name {shorten(name, 80)!r} {what}", line)
 
 
-def _check_lengths(parts: Parts, findings: _Findings) -> None:
-    description, line = parts.meta.get("description"), parts.lines.get("description")
-    if not isinstance(description, str) or not description.strip():
-        findings.add("description-missing", "there is no description", line)
-    elif len(description) > DESCRIPTION_LIMIT:
-        findings.add(
-            "description-length", f"the description has {len(description)} characters, over {DESCRIPTION_LIMIT}", line
-        )
-    compatibility, line = parts.meta.get("compatibility", "-"), parts.lines.get("compatibility")
-    if isinstance(compatibility, str) and not 1 <= len(compatibility.strip()) <= COMPATIBILITY_LIMIT:
-        findings.add("compatibility-length", f"compatibility must have 1 to {COMPATIBILITY_LIMIT} characters", line)
-
-
 def _check_metadata(parts: Parts, findings: _Findings) -> None:
     metadata, line = parts.meta.get("metadata"), parts.lines.get("metadata")
     for key, value in metadata.items() if isinstance(metadata, dict) else ():
@@ -221,26 +239,7 @@ def _check_metadata(parts: Parts, findings: _Findings) -> None:
             findings.add("metadata-not-text", f"metadata.{shorten(key, 64)} is not text", line)
 
 
-def _check_license(parts: Parts, files: Files, findings: _Findings) -> None:
-    text = parts.meta.get("license")
-    for name in _LICENCE_FILE.findall(text) if isinstance(text, str) else ():
-        if "." in name and name not in files:
-            findings.add(
-                "license-file-missing", f"the license names {name!r}, which does not exist", parts.lines.get("license")
-            )
-
-
 # Our own keys
-
-
-def _check_keys(parts: Parts, findings: _Findings) -> None:
-    metadata = parts.meta.get("metadata")
-    for key in metadata if isinstance(metadata, dict) else ():
-        bare = key.removeprefix("navigator-")
-        if bare != key and spelled(bare) not in {*OUR_KEYS, PACKAGES}:
-            near = suggestions(bare, OUR_KEYS, 1)
-            meant = f"; did you mean navigator-{near[0]}?" if near else ""
-            findings.add("key-misspelt", f"no key is called {shorten(key, 64)!r}{meant}", _line_of(parts, bare))
 
 
 def _line_of(parts: Parts, key: str) -> int | None:
@@ -281,19 +280,6 @@ def _check_command(skill: SkillDef, parts: Parts, files: Files, findings: _Findi
             findings.add("command-file-missing", f"the command runs {path!r}, which does not exist", line)
 
 
-def _check_params(skill: SkillDef, parts: Parts, findings: _Findings) -> None:
-    line = _line_of(parts, "required_params")
-    names = [param.name for param in skill.required_params]
-    used = {*_PLACEHOLDER.findall(skill.command), *_PLACEHOLDER.findall(skill.sop)}
-    for at, name in enumerate(names):
-        if not _ARGUMENT.fullmatch(name):
-            findings.add("param-name", f"{shorten(name, 64)!r} is not a name of a parameter", line)
-        elif name in names[:at]:
-            findings.add("param-twice", f"the parameter {name!r} is listed twice", line)
-        elif skill.command and name not in used:
-            findings.add("param-unused", f"the command has no place for the parameter {name!r}", line)
-
-
 def _check_links(body: str, first: int, files: Files, findings: _Findings) -> None:
     """Checks that the files of the skill that its text links to exist."""
     held = {*files, MANIFEST}
@@ -325,12 +311,6 @@ def _targets(body: str, first: int) -> Iterator[tuple[int, str]]:
 
 def _normal(path: str) -> str:
     return posixpath.normpath(path.strip())
-
-
-def _first_line(data: bytes, body: str) -> int:
-    """The line of the file at which its text begins."""
-    whole = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").rstrip(b"\n")
-    return max(1, whole.count(b"\n") - body.count("\n") + 1)
 
 
 # Evals

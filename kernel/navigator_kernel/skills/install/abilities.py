@@ -132,12 +132,21 @@ def abilities(skill: SkillDef, contents: Mapping[str, bytes]) -> Abilities:
     for name, value in permissions(skill).items():
         found["permissions"] |= {name} if value is True else {f"{name} {one}" for one in value or ()}
     _add_hooks(skill.extra.get("hooks"), found)
-    texts = {path: _text(data) for path, data in contents.items()}
+    # The text of a file, empty if it is none or too large
+    texts = {
+        path: ("" if len(data) > _TEXT or b"\0" in data[:8192] else data.decode("utf-8", errors="replace"))
+        for path, data in contents.items()
+    }
     assigned = {name for text in texts.values() for name in _ASSIGNED.findall(text)}
     for path, text in texts.items():
         for passage in passages(path, text) if text else ():
             if passage.kind in {"prose", "comment"}:
-                _read_prose(passage, found)
+                for address in (*_SENT.findall(passage.body), *_IMAGE.findall(passage.body)):
+                    found["hosts"].update(host.lower() for host in _URL.findall(address))
+                found["environment"].update(_SECRET.findall(passage.body))
+                found["credentials"].update(_CREDENTIAL.findall(passage.body))
+                for command in _INSERTED.findall(passage.body):
+                    _run(command, found, known_only=False)
             else:
                 _read_code(passage, found, assigned)
         _read_file(path, text, found)
@@ -152,20 +161,6 @@ def grown(before: Abilities, after: Abilities) -> Abilities:
     """What `after` has and `before` has not."""
     old, new = asdict(before), asdict(after)
     return Abilities(**{kind: tuple(one for one in names if one not in old[kind]) for kind, names in new.items()})
-
-
-def _text(data: bytes) -> str:
-    """The text of a file, empty if it is none or too large."""
-    return "" if len(data) > _TEXT or b"\0" in data[:8192] else data.decode("utf-8", errors="replace")
-
-
-def _read_prose(passage: Passage, found: Mapping[str, set[str]]) -> None:
-    for address in (*_SENT.findall(passage.body), *_IMAGE.findall(passage.body)):
-        found["hosts"].update(host.lower() for host in _URL.findall(address))
-    found["environment"].update(_SECRET.findall(passage.body))
-    found["credentials"].update(_CREDENTIAL.findall(passage.body))
-    for command in _INSERTED.findall(passage.body):
-        _run(command, found, known_only=False)
 
 
 def _read_code(passage: Passage, found: Mapping[str, set[str]], assigned: set[str]) -> None:

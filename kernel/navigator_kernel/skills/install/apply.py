@@ -417,7 +417,16 @@ def _read(place: InstallScope) -> _Intent | None:
         raw = json.loads(read_bounded(place.inner / INTENT, _SIZE_LIMIT))
         if not _is_sealed_here(raw, place):
             return None
-        return _parsed(raw, place)
+        intent = _Intent(scratch=place.inner / raw["scratch"])
+        for name, (put, keep) in raw["folders"].items():
+            if not NAME.fullmatch(name) or (keep and not _STAMP.fullmatch(keep)):
+                raise ValueError(f"{name!r} is not a name")
+            intent.folders[name] = keep
+            intent.put |= {name} if put else set()
+        for slot, (before, data) in raw["files"].items():
+            slot_path(place, slot)
+            intent.files[slot] = _bytes(before), _bytes(data)
+        return intent
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, Refused) as error:
@@ -431,19 +440,6 @@ def _is_sealed_here(raw: Mapping[str, Any], place: InstallScope) -> bool:
     scratch = place.inner / raw["scratch"]
     seen = look(str(scratch))
     return seen.inode != 0 and raw["seal"] in {_seal(scratch), f"{seen.device}:{seen.inode}"}  # of earlier versions
-
-
-def _parsed(raw: Mapping[str, Any], place: InstallScope) -> _Intent:
-    intent = _Intent(scratch=place.inner / raw["scratch"])
-    for name, (put, keep) in raw["folders"].items():
-        if not NAME.fullmatch(name) or (keep and not _STAMP.fullmatch(keep)):
-            raise ValueError(f"{name!r} is not a name")
-        intent.folders[name] = keep
-        intent.put |= {name} if put else set()
-    for slot, (before, data) in raw["files"].items():
-        slot_path(place, slot)
-        intent.files[slot] = _bytes(before), _bytes(data)
-    return intent
 
 
 def _as_text(data: bytes | None) -> str | None:

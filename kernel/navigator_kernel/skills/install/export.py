@@ -20,13 +20,12 @@ from navigator_kernel.skills.catalog.place import at_rest
 from navigator_kernel.skills.catalog.receipts import folder_files, read_receipt, tree_digest
 from navigator_kernel.skills.source.gate import SKILL_LIMIT
 from navigator_kernel.text import clean
-from navigator_kernel.values.receipt import InstalledFile
+from navigator_kernel.values.receipt import InstalledFile, Receipt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from navigator_kernel.skills.install.inventory import Installed
-    from navigator_kernel.values.receipt import Receipt
 
 Form = Literal["well-known", "plugin", "marketplace", "skills-lock"]
 

@@ -14,10 +14,10 @@ from navigator_kernel.skills.install.deps import InstallDeps, open_source_tree
 from navigator_kernel.skills.install.install import observe_catalogue
 from navigator_kernel.skills.install.plans import drafts, scanned, verdict_of
 from navigator_kernel.skills.source.address import parse_source
-from navigator_kernel.skills.source.discover import REGULAR, select_skills
+from navigator_kernel.skills.source.discover import REGULAR, Found, select_skills
 from navigator_kernel.skills.source.reading import SourceReader
 from navigator_kernel.text import clean
-from navigator_kernel.values.resource import Diagnostic
+from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
     from navigator_kernel.skills.install.inventory import Installed
     from navigator_kernel.skills.options import InstallOptions
-    from navigator_kernel.skills.source.discover import Found
     from navigator_kernel.values.receipt import Verdict
-    from navigator_kernel.values.resource import SkillDef
 
     Judged = Mapping[str, tuple[Verdict, list[dict[str, Any]]]]  # keyed by the skill's folder in the tree
 

@@ -31,7 +31,6 @@ from navigator_kernel.text import clean, fold, suggestions
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from navigator_kernel.skills.catalog.place import InstallScope
     from navigator_kernel.skills.formats.plugin_parts import PluginParts
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.options import InstallOptions

@@ -10,9 +10,10 @@ from msgspec import Struct
 
 from navigator_kernel.errors import KernelError, NotLoadable, SkillNotFound, UsageProblem
 from navigator_kernel.language.wording import say, sentences
-from navigator_kernel.skills.install.plans import safe_files
+from navigator_kernel.skills.install.plans import PlannedSkill, safe_files
 from navigator_kernel.skills.source.discover import (
     LINK,
+    Found,
     Label,
     all_copies,
     inner_path,
@@ -21,16 +22,13 @@ from navigator_kernel.skills.source.discover import (
     select_skills,
     unknown,
 )
-from navigator_kernel.text import clean, fold
+from navigator_kernel.text import Language, clean, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from navigator_kernel.skills.install.plans import PlannedSkill
-    from navigator_kernel.skills.source.discover import Found
     from navigator_kernel.skills.source.gate import PlannedFile
     from navigator_kernel.skills.source.reading import SourceReader
-    from navigator_kernel.text import Language
 
 
 State = Literal["skipped", "blocked"]

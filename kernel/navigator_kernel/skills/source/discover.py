@@ -230,7 +230,12 @@ class Tree:
             if entry.mode == LINK:
                 hops += 1
                 done.pop()
-                ahead += _target(entry, links).split("/")[::-1]
+                if entry.oid not in links:
+                    raise BrokenPath("link-unread", "is a link that was not read", entry.oid)
+                text = links[entry.oid][:1025].decode("utf-8", errors="surrogateescape")
+                if not text or len(text) > 1024 or text.startswith("/") or "\0" in text:
+                    raise BrokenPath("link-dead" if _is_elsewhere(text) else "link-escape", "is a link that leads out")
+                ahead += text.split("/")[::-1]
             if hops > HOP_LIMIT or len(ahead) > PART_LIMIT:
                 raise BrokenPath("link-loop", "is a link that leads in a circle")
         return "/".join(done)
@@ -251,15 +256,6 @@ class Tree:
         start = bisect_left(self._parts, [*parts, ""])
         end = bisect_left(self._parts, [*parts[:-1], f"{parts[-1]}\0"])
         return (start, end) if start < end else (0, 0)
-
-
-def _target(entry: TreeEntry, links: Mapping[str, bytes]) -> str:
-    if entry.oid not in links:
-        raise BrokenPath("link-unread", "is a link that was not read", entry.oid)
-    text = links[entry.oid][:1025].decode("utf-8", errors="surrogateescape")
-    if not text or len(text) > 1024 or text.startswith("/") or "\0" in text:
-        raise BrokenPath("link-dead" if _is_elsewhere(text) else "link-escape", "is a link that leads out")
-    return text
 
 
 def _is_elsewhere(target: str) -> bool:

@@ -52,7 +52,12 @@ def admit(skill: Found, links: Mapping[str, bytes], tree: Tree | None = None) ->
     items = list(islice(_files(skill, skill.entries, links, within), max(COUNT_LIMIT, len(skill.entries)) + 1))
     items = [(path, item) for path, item in items if not _is_dead(skill, path, item)]
     paths = [path for path, _ in items if path.count("/") <= DEPTH_LIMIT]
-    problems = [*_amounts(items), *_collisions(paths), *_repositories(paths)]
+    problems: list[_Problem] = []
+    if len(items) > COUNT_LIMIT:
+        problems.append(_Problem("too-many", f"it has {len(items)} files, over {COUNT_LIMIT}"))
+    if any(path.count("/") > DEPTH_LIMIT for path, _ in items):
+        problems.append(_Problem("too-deep", f"it nests deeper than {DEPTH_LIMIT} folders"))
+    problems += [*_collisions(paths), *_repositories(paths)]
     planned: list[PlannedFile] = []
     for path, item in sorted(items, key=lambda item: item[0]):
         problem = _path_problem(path) or _kind_problem(item)
@@ -137,15 +142,6 @@ def _led(
 def _refuse_circle(folder: str, through: Sequence[str]) -> None:
     if len(through) > DEPTH_LIMIT or any(f"{outer}/".startswith(f"{folder}/") or not folder for outer in through):
         raise BrokenPath("link-loop", "is a link to a folder that holds it, or leads through too many")
-
-
-def _amounts(items: Sequence[tuple[str, object]]) -> list[_Problem]:
-    problems = []
-    if len(items) > COUNT_LIMIT:
-        problems.append(_Problem("too-many", f"it has {len(items)} files, over {COUNT_LIMIT}"))
-    if max((path.count("/") for path, _ in items), default=0) > DEPTH_LIMIT:
-        problems.append(_Problem("too-deep", f"it nests deeper than {DEPTH_LIMIT} folders"))
-    return problems
 
 
 def _collisions(paths: Sequence[str]) -> list[_Problem]:

@@ -207,18 +207,15 @@ def _cells(line: str) -> list[str]:
 
 def _row(cells: dict[str, str], repo: str) -> Row | None:
     name = cells.get("name", "").strip("`* ")
-    repo = _repository(cells.get("repo", "")) or repo
-    if not repo or not NAME.fullmatch(name):
-        return None
-    return Row(name, _plain(cells.get("description", "")), repo, _plain(cells.get("subpath", "").strip("`")))
-
-
-def _repository(cell: str) -> str:
+    cell = cells.get("repo", "")
     cell = cell[:2000]
     hit = _LINK.search(cell)
     url = _plain(hit.group(1) if hit else cell.strip("`<> "))
     named = _GITHUB.fullmatch(url)
-    return named.group(1) if named else url
+    repo = (named.group(1) if named else url) or repo
+    if not repo or not NAME.fullmatch(name):
+        return None
+    return Row(name, _plain(cells.get("description", "")), repo, _plain(cells.get("subpath", "").strip("`")))
 
 
 def _line(row: Row) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from navigator_kernel.adapters.sources.git import GitSource, TreeEntry
 from navigator_kernel.errors import FetchFailed, KernelError, Refused, SkillNotFound
 from navigator_kernel.skills.formats.manifest import read_manifest
-from navigator_kernel.skills.formats.plugin_manifests import read_plugins
+from navigator_kernel.skills.formats.plugin_manifests import Elsewhere, read_plugins
 from navigator_kernel.skills.source.address import Source, parse_source
 from navigator_kernel.skills.source.discover import (
     LINK,
@@ -24,18 +24,15 @@ from navigator_kernel.skills.source.discover import (
     select_skills,
 )
 from navigator_kernel.skills.source.gate import FILE_LIMIT
-from navigator_kernel.values.resource import Diagnostic
+from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from navigator_kernel.adapters.sources.local import ArchiveSource, FolderSource
     from navigator_kernel.adapters.sources.published import Ask, PublishedSource
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
-    from navigator_kernel.skills.formats.plugin_manifests import Elsewhere
     from navigator_kernel.skills.formats.plugin_parts import PluginParts
-    from navigator_kernel.values.resource import SkillDef
 
     # All have `commit`, `tree`, `entries`, `contents()`, `fingerprint()`
     Tree = GitSource | FolderSource | ArchiveSource | PublishedSource
