@@ -328,6 +328,8 @@ class AgentLoop(Struct, kw_only=True):
         for at, call in enumerate(calls):
             if at >= CALLS:
                 answer = ToolAnswer(text=say("tool.too_many", language, tool=call.name, most=CALLS), failed=True)
+            elif progress.finish == "length" and call is calls[-1]:
+                answer = ToolAnswer(text=say("tool.cut", language, tool=call.name), failed=True)
             elif self._seconds() <= 0:
                 answer = ToolAnswer(text=say("tool.no_time", language, tool=call.name), failed=True)
             else:

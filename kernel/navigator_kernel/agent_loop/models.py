@@ -15,7 +15,7 @@ from uuid import uuid4
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.models.calls import meant, without_patches
+from navigator_kernel.adapters.models.calls import meant, unpacked
 from navigator_kernel.errors import KernelError, ModelFailed
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.chat import (
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 _BEGIN = lazy_compile(r'\s*\{\s*"answer"\s*:\s*"')
+_CUT_CALL = lazy_compile(r'\s*\{\s*"tool"\s*:\s*"([\w.:-]{1,100})"')
 # Whole characters of a JSON string: an incomplete escape waits, and half of a surrogate pair waits for the other
 _WHOLE = lazy_compile(
     r'(?:[^"\\]|\\(?:["\\/bfnrt]|u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|u(?![dD][89abAB])[0-9a-fA-F]{4}))*'
@@ -72,18 +73,22 @@ class TextCalls(_Over, frozen=True):
             error.data = {**error.data, "begun": _begun(str(error.data.get("begun", "")))}
             raise
         message = read(done.message.text)
-        if message is None and done.finish == "length":  # a cut answer keeps its text; a cut call is dropped
-            message = ChatMessage(role="assistant", text=_begun(done.message.text))
+        is_cut = done.finish == "length"
+        if message is None and is_cut:  # a cut answer keeps its text; a cut call keeps its name, so that it is answered
+            cut = done.message.text
+            tool = _CUT_CALL.match(cut)
+            calls = (ToolCall(id=f"text-{uuid4().hex[:16]}", name=tool[1], arguments=cut),) if tool else ()
+            message = ChatMessage(role="assistant", text=_begun(cut), calls=calls)
         if message is not None:
             message = replace(
-                message, calls=without_patches((meant(call, asked.tools) for call in message.calls), asked.tools)
+                message, calls=unpacked((meant(call, asked.tools) for call in message.calls), asked.tools)
             )
         if message is None or not (message.calls or message.text.strip()):
             kind, why = ("empty", "it said nothing") if message else ("unreadable", "its answer has no form asked for")
             hint = "ask another model: navigator model use NAME; navigator model test says what one can do"
             usage = done.taken.to_dict()
             raise ModelFailed(f"model {done.model!r}: {why}", hint=hint, kind=kind, model=done.model, usage=usage)
-        return replace(done, message=message, finish="calls" if message.calls else done.finish)
+        return replace(done, message=message, finish="calls" if message.calls and not is_cut else done.finish)
 
 
 class WithoutTools(_Over, frozen=True):

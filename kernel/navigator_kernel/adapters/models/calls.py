@@ -1,17 +1,20 @@
 """Reads the calls of a model, in the names of any coding agent and in the text of an answer.
 
-`Spoken` takes thoughts and calls out of a text: `<think>` blocks, `<tool_call>`, `<function=…>`, `<invoke …>`, and
-JSON in the form of a call.
+`Spoken` takes thoughts and calls out of a text: `<think>` blocks, `<tool_call>`, `<function=…>`, `<invoke …>`, the
+tokens of a model (`<|python_tag|>`, `[TOOL_CALLS]`), and JSON or Python in the form of a call. A call that a text only
+shows, in a code block or as an example, stays text.
 
 Text that may begin such a block is held back, so that what was streamed is always the beginning of the answer.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -26,29 +29,65 @@ _THOUGHTS = ("<think>", "<thinking>", "<thought>", "<reasoning>")
 _ENDS = tuple(f"</{tag[1:]}" for tag in _THOUGHTS)
 # The end of a line that ends thoughts: some servers send only the end of a `<think>` block
 _UNOPENED = lazy_compile(r"(?<!`)</(?:think|thinking|thought|reasoning)>\s*$")
-_TAGS = ("<tool_call>", "<tool_calls>", "<function=", "<function_call>", "<function_calls>", "<invoke ", "[TOOL_CALLS]")
+# What begins a block of calls, and what may begin one as far as it has arrived
+_OPENS = lazy_compile(
+    r"<(?:[\w-]{1,20}:)?(?:tool_?calls?|function_calls?|invoke|function)(?=[\s>=])|<[|｜](?=\w)|\[TOOL_CALLS\]", re.I
+)
+_MAY_OPEN = lazy_compile(r"(?:<[\w:|｜-]{0,36}|\[[A-Z_]{0,11})$")
+_FENCES = lazy_compile(r"`{3,}|~{3,}")
 _FENCE = "```"
 # The beginning of JSON that may be a call: whole, or as far as it has arrived
 _KEYS = ("name", "tool", "tool_name", "function", "arguments", "parameters", "type", "id")
-_MAY_BE_CALL = lazy_compile(r'\s*(?:\[\s*)?(?:\{\s*(?:"(?P<key>[a-z_]{0,12})(?P<end>"?)|$)|$)')
+_MAY_BE_CALL = lazy_compile(
+    r'\s*(?:\[\s*)?(?:\{\s*(?:"(?P<key>[a-z_]{0,12})(?P<end>"?)|$)|$)|\s*\[\s*(?P<python>[a-zA-Z_][\w.]{0,60}(?:\(|$))'
+)
+_TOOL_CODE = f"{_FENCE}tool_code"
 _LANGUAGES = ("", "json", "tool_call", "tool_code", "tool")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input")
 _BLOCK = lazy_compile(
-    r"<tool_calls?>|<function_call>|<function=(?P<function>[\w.:-]{1,100})>|"
-    r"<invoke\s+name=[\"'](?P<invoke>[\w.:-]{1,100})[\"']\s*>|\[TOOL_CALLS\]"
+    r"<(?:tool_?calls?|function_calls?)>|\[TOOL_CALLS\]|<function=(?P<function>[\w.:-]{1,100})>|"
+    r"<(?:invoke|function|tool_call)\s+name=[\"'](?P<named>[\w.:-]{1,100})[\"']\s*>",
+    re.IGNORECASE,
 )
-_INNER = lazy_compile(r"\s*(?:<tool_call>|<function_call>|<function=|<invoke\s)")
-_END = lazy_compile(r"</(?:tool_calls?|function_calls?|function|invoke)>|<function_calls>")
+_END = lazy_compile(r"</(?:tool_?calls?|function_calls?|function|invoke)>", re.IGNORECASE)
 _PARAMETER = lazy_compile(
     r"<parameter(?:=(?P<plain>[\w.-]{1,100})|\s+name=[\"'](?P<named>[\w.-]{1,100})[\"'][^>]{0,80})>"
+    r"(?P<value>(?:(?!</parameter>|\n<parameter[=\s]|</(?:function|invoke)>\s*(?:</|$)).)*)(?P<end></parameter>|(?=\n<par))?",
+    re.DOTALL,
 )
-_PARAMETER_END = "</parameter>"
+_HEAD = lazy_compile(r"\s*(?:function\s+)?(?P<name>[\w.:-]{1,100})\s*(?=$|[{`<])")
+_NAME = lazy_compile(r"[\"']name[\"']\s*:\s*[\"']([\w.:-]{1,100})[\"']")
+_BETWEEN = lazy_compile(r"[\s;]*")
+_DECODER = json.JSONDecoder(strict=False)
+# Tokens of models → the tags that stand for them; every other token of a call separates its name from its arguments
+_TOKEN = lazy_compile(r"<[|｜](?P<name>/?[\w▁]{1,60})[|｜]>|\[ARGS\]|\[CALL_ID\]\w*")
+_BEGINS = lazy_compile(r"(?!.*argument)(?:tool|function|action|python).*(?:begin|start|prefix|tag|call)$|start_", re.I)
+_CLOSES = lazy_compile(r"/|.*(?:end|suffix)$|end_|eo[mt]_id|im_end|call$|return$|end▁of", re.I)
+_LAST_TOKENS = lazy_compile(r"(?:\s*(?:<[|｜][\w▁]{1,40}[|｜]>|</s>))+\s*$")
+_SPACED = lazy_compile(r"(</?)(?:[\w-]{1,20}:|｜DSML｜)(?=tool_call|function_call|invoke|function|parameter)")
+_GLM = lazy_compile(r"<arg_key>\s*([\w.-]{1,100})\s*</arg_key>\s*<arg_value>")
+# A message of gpt-oss: thoughts (analysis), a call (to=…), or text
+_CHANNEL = lazy_compile(
+    r"(?:<\|start\|>)?(?:assistant)?(?:\s*to=(?P<first>[\w.:-]{1,100}))?\s*<\|channel\|>(?P<kind>\w+)"
+    r"(?:\s+to=(?P<second>[\w.:-]{1,100}))?[^<]{0,40}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
+    r"(?P<text>.*?)(?:<\|(?:end|call|return)\|>|(?=<\|start\|>)|$)",
+    re.DOTALL,
+)
+_IMAGINED = lazy_compile(r"<(?:tool_response|function_results?|tool_results?)>")
 # Words that introduce an example, not a call
 _EXAMPLE = lazy_compile(
     r"\b(?:examples?|e\.g\.|for instance|such as|would|could|can|looks? like|format|schema|sample|returns?|"
     r"responds?|response|output|payload|template)\b|例如|比如|示例|格式|样例|返回|输出",
     re.IGNORECASE,
 )
+# The line before a block that is only shown
+_INTRODUCES = lazy_compile(
+    r"^(?!.*(?:\b(?:I|let me|let's)\b|我)).*(?:\b(?:examples?|e\.g|for instance|looks? like|like (?:this|so)|such as)\b"
+    r"|例如|比如|示例|样例|像这样).*[:：]\W*$|<(?:example|pre|code|!--)[^>]*>?\W*$",
+    re.IGNORECASE,
+)
+_HEADING = lazy_compile(r"^#{1,6}\s", re.MULTILINE)
+LONGEST = 100_000  # characters of Python that may be calls
 INTRODUCTION = 300  # characters before a JSON call in a fence; after a longer text it is an example
 
 
@@ -60,27 +99,32 @@ class Spoken:
         self._tools, self._told = tools, told
         self._state: _State = "start"
         self._held, self._space, self._thought, self._pieces = "", "", "", list[str]()
-        self._in_line = False  # whether the beginning of the line was passed on
+        self._line, self._fence = "", _FENCE  # what was passed on of the line; what opened the code block
 
     def __call__(self, piece: str) -> None:
         self._held += piece
         while self._moved():
             pass
 
-    def end(self) -> tuple[str, tuple[ToolCall, ...]]:
-        """The text and the calls of the whole answer."""
+    def end(self, *, is_cut: bool = False) -> tuple[str, tuple[ToolCall, ...]]:
+        """The text and the calls of the whole answer. If it `is_cut`, a call that is not whole is returned, too: its
+        arguments cannot be read, so that the model is told."""
         calls: tuple[ToolCall, ...] = ()
         rest = self._held
         if self._state == "thought":
-            rest = ""
+            opened = re.search(rf"^\s*(?:{_OPENS.pattern})", rest, re.MULTILINE | re.IGNORECASE)
+            calls, left = self._of_tags(rest[opened.start() :]) if opened else ((), "")
+            calls, rest = () if left.strip() else calls, ""  # only a call at the end of thoughts is meant
         elif self._state == "text" and not self._thought and _UNOPENED.search(rest):
             self._pieces, self._space, rest = [], "", ""
         elif self._state == "tag":
+            rest = _CHANNEL.sub(_of_channel, rest) if not self._pieces else rest
             calls, rest = self._of_tags(rest)
         elif self._state == "fence":
             calls, rest = self._of_fence(rest)
         elif self._state == "json":
-            calls = self._of_json(rest, must_be_offered=True)
+            calls = self._of_json(rest, must_be_offered=True) or self._of_python(rest)
+            calls = calls or (self._unreadable("", rest) if is_cut else ())
             rest = "" if calls else rest
         if not calls or rest.strip():
             self._pass_on((self._space if not calls else "\n\n") + (rest if not calls else rest.strip()))
@@ -124,17 +168,17 @@ class Spoken:
                 if not newline:
                     return False
                 self._say(line + newline)
-                self._held = rest
-                if line.strip() == _FENCE and self._in_line:
-                    self._state, self._in_line = "text", False
+                self._held, plain = rest, line.strip()
+                if self._line and plain.startswith(self._fence) and not plain.strip(self._fence[0]):
+                    self._state, self._line = "text", ""
                 else:
-                    self._in_line = True
+                    self._line = self._fence
                 return True
             case "fence":
                 # A block that may be a call stays held back; it is one only if nothing comes after it
-                _, _, inside = self._held.partition("\n")
+                first, _, inside = self._held.partition("\n")
                 body, closing, after = inside.partition(f"\n{_FENCE}")
-                if _may_be_call(body) and not (closing and after.strip()):
+                if (_may_be_call(body) or first.strip() == _TOOL_CODE) and not (closing and after.strip()):
                     return False
                 self._state = "code"
                 return True
@@ -153,25 +197,32 @@ class Spoken:
         if not self._thought:
             if newline and (tag := _UNOPENED.search(line)):
                 self._held, self._thought, self._state = self._held[len(line + newline) :], tag[0].strip(), "start"
-                self._pieces, self._space, self._in_line = [], "", False
+                self._pieces, self._space, self._line = [], "", ""
                 return True
             last = line[line.rfind("<") :].rstrip()
             if not newline and last.startswith("<") and any(tag.startswith(last) for tag in _ENDS):
                 return False
-        if self._tools and not self._in_line:
-            if plain.startswith(_TAGS):
-                self._state = "tag"
-                return True
-            if plain.startswith(_FENCE):
+        if self._tools:
+            if not self._line and (fence := _FENCES.match(plain)):
                 if not newline:
                     return False
-                is_json = plain.removeprefix(_FENCE).strip().lower() in _LANGUAGES
-                self._state = "fence" if is_json else "code"
+                is_json = fence[0] == _FENCE and plain.removeprefix(_FENCE).strip().lower() in _LANGUAGES
+                self._state, self._fence = "fence" if is_json else "code", fence[0]
                 return True
-            if not newline and any(tag.startswith(plain) for tag in (*_TAGS, _FENCE)):
+            if not newline and not self._line and plain in {"", "`", "``", "~", "~~"}:
                 return False
+            # A block in a quotation, in marks of code or in an indented line is an example
+            starts = (found.start() for found in _OPENS.finditer(line))
+            at = next((at for at in starts if not _is_shown(self._line + line[:at])), -1)
+            opened, begun = at >= 0, None if newline else _MAY_OPEN.search(line)
+            if opened or begun is not None:
+                line = line[: at if begun is None or opened else begun.start()]
+                self._say(line)
+                self._held, self._line = self._held[len(line) :], self._line + line
+                self._state = "tag" if opened else "text"
+                return opened
         self._say(line + newline)
-        self._held, self._in_line = self._held[len(line + newline) :], not newline
+        self._held, self._line = self._held[len(line + newline) :], "" if newline else self._line + line
         return True
 
     def _say(self, text: str) -> None:
@@ -193,38 +244,82 @@ class Spoken:
         """The calls of the blocks in `text`, and what is left of it."""
         calls: list[ToolCall] = []
         left: list[str] = []
-        at = 0
-        while (block := _BLOCK.search(text, at)) is not None:
-            name = block["function"] or block["invoke"]
-            if not name and _INNER.match(text, block.end()):
-                left.append(text[at : block.start()])
-                at = block.end()
+        body, at = _with_tags(text), 0
+        while (block := _BLOCK.search(body, at)) is not None:
+            begin, name = block.end(), block["function"] or block["named"] or ""
+            if not name and _BLOCK.match(body, _BETWEEN.match(body, begin).end()):  # type: ignore[union-attr]  # always
+                left.append(body[at : block.start()])
+                at = begin
                 continue
-            end = _END.search(text, block.end())
-            inside = text[block.end() : end.start() if end else len(text)]
-            found = self._named(name, inside) if name else self._of_json(inside, must_be_offered=False)
-            if not found:
+            head = None if name else _HEAD.match(body, begin)
+            after = _after(body, head.end() if head else begin)
+            ends = [found for found in (_END.search(body, after), _BLOCK.search(body, after)) if found]
+            stop = min((found.start() for found in ends), default=len(body))
+            inside = body[begin:stop]
+            read = () if name else self._of_json(inside, must_be_offered=False) or self._of_python(inside)
+            if not read and (name or head):
+                rest = inside if head is None else body[head.end() : stop]
+                read = self._named(name or head["name"], rest, is_ended=bool(ends))  # type: ignore[index]  # one is there
+                read = read if name or rest.strip() or all(map(self._is_offered, read)) else ()
+            read = read or self._unreadable(name, inside)
+            if not read:
                 return (), text
-            calls += found
-            left.append(text[at : block.start()])
-            at = end.end() if end else len(text)
-        return tuple(calls), _END.sub("", "".join((*left, text[at:])))
+            calls += read
+            left.append(body[at : block.start()])
+            end = _END.match(body, stop)
+            at = end.end() if end else stop
+        rest = _IMAGINED.split(_END.sub("", "".join((*left, body[at:]))))[0]
+        before = "".join(self._pieces)
+        is_document = bool(rest.strip()) and (self._line.strip() or _HEADING.search(before) or _HEADING.search(rest))
+        if self._state == "tag" and (is_document or _INTRODUCES.search(before.rpartition("\n")[2])):
+            return (), text
+        return tuple(calls), rest
 
-    def _named(self, name: str, inside: str) -> tuple[ToolCall, ...]:
-        """The call of a block that has the name in its tag, with JSON or with an element for each argument."""
-        if "parameter" not in inside or inside.lstrip().startswith("{"):
-            arguments = read_arguments(inside)
-        else:
-            arguments = dict(_parameters(inside))
+    def _named(self, name: str, inside: str, *, is_ended: bool) -> tuple[ToolCall, ...]:
+        """The call of a block that has the name in front, with JSON or with an element for each argument."""
+        found = [] if inside.lstrip().startswith("{") else list(_PARAMETER.finditer(inside))
+        if found and found[-1]["end"] is None and not is_ended:  # the value may be only the first half
+            return ()
+        values = {one["plain"] or one["named"]: one["value"].removeprefix("\n").removesuffix("\n") for one in found}
+        arguments = values if found else read_arguments(inside)
         return () if arguments is None else (self._call(name, arguments),)
+
+    def _of_python(self, text: str) -> tuple[ToolCall, ...]:
+        """The calls of offered tools that are written as Python: `[read(file_path="a")]`, or one in each line."""
+        calls: list[ToolCall] = []
+        try:
+            for line in ast.parse(text.strip()[:LONGEST]).body:
+                written: Any = getattr(line, "value", None)
+                one: Any
+                for one in written.elts if isinstance(written, ast.List) else [written]:
+                    name = ast.unparse(one.func).removesuffix(".call")
+                    given = {str(word.arg): ast.literal_eval(word.value) for word in one.keywords}
+                    if one.args:
+                        return ()
+                    calls.append(self._call(name, given))
+        except (SyntaxError, ValueError, AttributeError, TypeError, RecursionError, MemoryError):
+            return ()
+        return tuple(calls) if all(map(self._is_offered, calls)) else ()
+
+    def _is_offered(self, call: ToolCall) -> bool:
+        return any(tool.name == call.name for tool in self._tools)
+
+    def _unreadable(self, name: str, inside: str) -> tuple[ToolCall, ...]:
+        """A call of an offered tool whose arguments cannot be read; none if there is no name."""
+        found = _NAME.search(inside) or _HEAD.match(inside)
+        name = name or (found[1] if found else "")
+        call = meant(ToolCall(id=f"text-{uuid4().hex[:16]}", name=name, arguments=inside), self._tools)
+        return (call,) if self._is_offered(call) and read_arguments(inside) is None else ()
 
     def _of_fence(self, text: str) -> tuple[tuple[ToolCall, ...], str]:
         """The calls of a code block at the end of an answer, after a short text that does not call it an example."""
         before = "".join(self._pieces)
         if len(before) > INTRODUCTION or _FENCE in before or _EXAMPLE.search(before):
             return (), text
-        inside = text.partition("\n")[2].rstrip().removesuffix(_FENCE)
+        first, _, inside = text.partition("\n")
+        inside = inside.rstrip().removesuffix(_FENCE)
         calls = self._of_json(inside, must_be_offered=True)
+        calls = calls or (self._of_python(inside) if first.strip() == _TOOL_CODE else ())
         return calls, "" if calls else text
 
     def _of_json(self, text: str, *, must_be_offered: bool) -> tuple[ToolCall, ...]:
@@ -240,15 +335,18 @@ class Spoken:
         value = inner if isinstance(inner, dict) else value
         names = [value[key] for key in ("name", "tool", "tool_name", "function") if isinstance(value.get(key), str)]
         found = [value[key] for key in _ARGUMENTS if key in value]
-        others = value.keys() - {*_ARGUMENTS, *_KEYS, "call_id"}
+        if not names and not must_be_offered and len(value) == 1:
+            names, found = list(value), list(value.values())
+            value = {}
+        others = value.keys() - {*_ARGUMENTS, *_KEYS, "call_id", "tool_call_id"}
         if len(names) != 1 or len(found) > 1 or others or (must_be_offered and not found):
             return None
         arguments = found[0] if found else {}
-        arguments = read_arguments(arguments) if isinstance(arguments, str) else arguments
+        arguments = read_arguments(arguments or "") if isinstance(arguments, str | None) else arguments
         if not isinstance(arguments, dict):
             return None
         call = self._call(names[0], arguments)
-        return None if must_be_offered and call.name not in {tool.name for tool in self._tools} else call
+        return None if must_be_offered and not self._is_offered(call) else call
 
     def _call(self, name: str, arguments: dict[str, Any]) -> ToolCall:
         call = ToolCall(id=f"text-{uuid4().hex[:16]}", name=name, arguments=json.dumps(arguments, ensure_ascii=False))
@@ -265,25 +363,54 @@ def _may_be_call(text: str) -> bool:
 
 
 def _values(text: str) -> list[Any]:
-    """The JSON values of a text: one, the items of a list, or one in each line; none if the text is something else."""
-    held = read_arguments(text) if text.strip() else None
-    if held is not None:
-        return [held]
+    """The JSON values of a text, one after the other, or the items of a list; none if the text is something else."""
+    whole = _loaded(text) if text.strip() else False
+    whole = _loaded(whole) if isinstance(whole, str) else whole
+    if isinstance(whole, dict | list):
+        return whole if isinstance(whole, list) else [whole]
+    values, at = [], _BETWEEN.match(text).end()  # type: ignore[union-attr]  # it matches everything
     try:
-        values = [json.loads(text, strict=False)]
+        while at < len(text):
+            value, at = _DECODER.raw_decode(text, at)
+            values.append(value)
+            at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]  # as before
     except (ValueError, RecursionError):
-        try:
-            values = [json.loads(line) for line in text.splitlines() if line.strip()]
-        except (ValueError, RecursionError):
-            return []
-    return values[0] if len(values) == 1 and isinstance(values[0], list) else values
+        return []
+    return values
 
 
-def _parameters(text: str) -> Iterator[tuple[str, str]]:
-    """The arguments that have an element each, as text."""
-    for begin in _PARAMETER.finditer(text):
-        value = text[begin.end() :].partition(_PARAMETER_END)[0]
-        yield begin["plain"] or begin["named"], value.removeprefix("\n").removesuffix("\n")
+def _is_shown(before: str) -> bool:
+    """Whether what follows `before` in its line is code or a quotation."""
+    return before.count("`") % 2 == 1 or before.lstrip().startswith(">") or before.startswith(("    ", "\t"))
+
+
+def _with_tags(text: str) -> str:
+    """Blocks of calls in the tags that the kernel reads, whatever tokens the model writes."""
+    text = _LAST_TOKENS.sub("", _SPACED.sub(r"\1", text))
+    text = _GLM.sub(r"<parameter=\1>", text).replace("</arg_value>", "</parameter>") if "<arg_key>" in text else text
+    return _TOKEN.sub(_of_token, text) if text[:2] in {"<|", "<｜"} or text.startswith("[T") else text
+
+
+def _of_token(token: re.Match[str]) -> str:
+    name = token["name"] or ""
+    return "</tool_call>" if _CLOSES.match(name) else "<tool_call>" if _BEGINS.match(name) else " "
+
+
+def _of_channel(message: re.Match[str]) -> str:
+    if name := message["first"] or message["second"]:
+        return f"<tool_call>{name} {message['text']}</tool_call>"
+    return "" if message["kind"] == "analysis" else message["text"]
+
+
+def _after(text: str, at: int) -> int:
+    """Where the JSON or the elements that begin here end."""
+    begin = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]  # it matches everything
+    if text[begin : begin + 1] in {"{", "["}:
+        with suppress(ValueError, RecursionError):
+            return _DECODER.raw_decode(text, begin)[1]
+    while (element := _PARAMETER.match(text, begin)) is not None:
+        at, begin = element.end(), _BETWEEN.match(text, element.end()).end()  # type: ignore[union-attr]  # as before
+    return at
 
 
 # A call in the names and arguments of another coding agent is translated once, when the answer arrives: guards,
@@ -349,7 +476,9 @@ _SKILLS = frozenset("skill useskill loadskill activateskill readskill runskill".
 _EDITORS = frozenset("strreplacebasededittool strreplaceeditor strreplaceedittool texteditor".split())
 _OF_EDITOR = {"view": READ, "create": WRITE, "str_replace": EDIT, "insert": EDIT}
 _PYTHONS = frozenset("python codeinterpreter executepython runpython".split())
-_PREFIX = lazy_compile(r"(?:functions?|tools?|default_api|multi_tool_use|builtin)(?:\.|::?|__)")
+_PREFIX = lazy_compile(
+    r"(?:functions?|tools?|default_api|multi_tool_use|builtin|container|repo_browser|assistant)(?:\.|::?|__)"
+)
 _SUFFIX = lazy_compile(r":\d{1,4}$")
 
 
@@ -365,11 +494,22 @@ def meant(call: ToolCall, offered: Sequence[ToolSpec]) -> ToolCall:
     return replace(call, name=name, arguments=json.dumps(wanted, ensure_ascii=False))
 
 
-def without_patches(calls: Iterable[ToolCall], offered: Sequence[ToolSpec]) -> tuple[ToolCall, ...]:
-    """The calls; one of `edit` whose argument is a patch in the form of Codex becomes a call for each file that the
-    patch adds or updates. A patch that also deletes or moves a file, or cannot be read, stays as it is."""
+def unpacked(calls: Iterable[ToolCall], offered: Sequence[ToolSpec]) -> tuple[ToolCall, ...]:
+    """The calls. One of OpenAI's `multi_tool_use.parallel` becomes the calls that it holds, and one of `edit` whose
+    argument is a patch in the form of Codex a call for each file that the patch adds or updates. A patch that also
+    deletes or moves a file, or cannot be read, stays as it is."""
     names = {spec.name for spec in offered}
-    return tuple(part for call in calls for part in _without_patch(call, names))
+    each = (part for call in calls for part in _of_parallel(call, offered, names))
+    return tuple(part for call in each for part in _without_patch(call, names))
+
+
+def _of_parallel(call: ToolCall, offered: Sequence[ToolSpec], names: Collection[str]) -> list[ToolCall]:
+    uses = (read_arguments(call.arguments) or {}).get("tool_uses")
+    if call.name in names or not isinstance(uses, list) or not all(isinstance(use, dict) for use in uses):
+        return [call]
+    each = ((str(use.get("recipient_name")), json.dumps(use.get("parameters"))) for use in uses)
+    parts = (ToolCall(id=f"{call.id}-{at}", name=name, arguments=given) for at, (name, given) in enumerate(each))
+    return [meant(part, offered) for part in parts] or [call]
 
 
 def _without_patch(call: ToolCall, offered: Collection[str]) -> list[ToolCall]:
@@ -462,6 +602,10 @@ def _loaded(text: str) -> Any:
         except (ValueError, RecursionError):
             continue
         return held
+    with suppress(ValueError, SyntaxError, RecursionError, MemoryError, TypeError):  # as Python writes it
+        held = ast.literal_eval(plain) if plain[:1] in {"{", "["} and len(plain) <= LONGEST else None
+        if json.dumps(held, ensure_ascii=False, allow_nan=False).encode() and held is not None:
+            return held
     return False
 
 
@@ -486,7 +630,7 @@ def without_last_commas(text: str) -> str:
 
 def _name(written: str, arguments: Mapping[str, Any], offered: set[str]) -> str:
     """The offered tool that a name means; the name itself if there is none."""
-    short = _SUFFIX.sub("", _PREFIX.sub("", written.strip(), count=1))
+    short = _SUFFIX.sub("", _PREFIX.sub("", written.partition("<|")[0].strip(), count=1))
     for name in (written, written.strip(), short):
         if name in offered:
             return name

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.tree import read_inside
-from navigator_kernel.adapters.models.calls import Spoken, meant, without_patches
+from navigator_kernel.adapters.models.calls import Spoken, meant, unpacked
 from navigator_kernel.adapters.models.faults import UNKNOWN, failed_kind, own_words, repair, reported, spent_on, taken
 from navigator_kernel.adapters.models.providers import (
     EXTRA,
@@ -234,17 +234,18 @@ class WireModel:
 
         if held.told is None:
             held.spoken("".join(part.content for part in response.parts if isinstance(part, parts.TextPart)))
-        text, spoken = held.spoken.end()
+        is_cut = response.finish_reason == "length"
+        text, spoken = held.spoken.end(is_cut=is_cut)
         spoken = spoken if asked.calls else ()
         text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
-        calls = without_patches(_calls(response, asked) or spoken, asked.tools)
+        calls = unpacked(_calls(response, asked) or spoken, asked.tools)
         if not calls and not text.strip():
             held.lost += spent_on(response)
             raise self._failed(self._not_an_answer("empty"))
         plain = all(isinstance(part, parts.ToolCallPart | parts.TextPart) for part in response.parts)
         kept = "" if plain else parts.ModelMessagesTypeAdapter.dump_json([_rewritten(response, text, calls)]).decode()
         message = ChatMessage(role="assistant", text=text, calls=calls, wire=kept)
-        finish = "calls" if spoken else _FINISHES.get(response.finish_reason, "other")
+        finish: Finish = "calls" if spoken and not is_cut else _FINISHES.get(response.finish_reason, "other")
         return Completion(message=message, model=self.name, finish=finish, spent=spent_on(response))
 
     def _failure(self, error: Exception, held: _Request) -> KernelError:
