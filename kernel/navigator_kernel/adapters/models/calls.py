@@ -63,12 +63,12 @@ _DECODER = json.JSONDecoder(strict=False)
 _TOKEN = lazy_compile(r"<[|｜](?P<name>/?[\w▁]{1,60})[|｜]>|\[ARGS\]|\[CALL_ID\]\w*")
 _BEGINS = lazy_compile(r"(?!.*argument)(?:tool|function|action|python).*(?:begin|start|prefix|tag|call)$|start_", re.I)
 _CLOSES = lazy_compile(r"/|.*(?:end|suffix)$|end_|eo[mt]_id|im_end|call$|return$|end▁of", re.I)
-_LAST_TOKENS = lazy_compile(r"(?:\s*(?:<[|｜][\w▁]{1,40}[|｜]>|</s>))+\s*$")
+_LAST_TOKENS = lazy_compile(r"(?:(?:<[|｜][\w▁]{1,40}[|｜]>|</s>)\s*){1,8}$")
 _SPACED = lazy_compile(r"(</?)(?:[\w-]{1,20}:|｜DSML｜)(?=tool_call|function_call|invoke|function|parameter)")
 _GLM = lazy_compile(r"<arg_key>\s*([\w.-]{1,100})\s*</arg_key>\s*<arg_value>")
 # A message of gpt-oss: thoughts (analysis), a call (to=…), or text
 _CHANNEL = lazy_compile(
-    r"(?:<\|start\|>)?(?:assistant)?(?:\s*to=(?P<first>[\w.:-]{1,100}))?\s*<\|channel\|>(?P<kind>\w+)"
+    r"(?:<\|start\|>)?(?:assistant)?(?:\s?to=(?P<first>[\w.:-]{1,100}))?\s?<\|channel\|>(?P<kind>\w+)"
     r"(?:\s+to=(?P<second>[\w.:-]{1,100}))?[^<]{0,40}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
     r"(?P<text>.*?)(?:<\|(?:end|call|return)\|>|(?=<\|start\|>)|$)",
     re.DOTALL,
@@ -112,7 +112,7 @@ class Spoken:
         calls: tuple[ToolCall, ...] = ()
         rest = self._held
         if self._state == "thought":
-            opened = re.search(rf"^\s*(?:{_OPENS.pattern})", rest, re.MULTILINE | re.IGNORECASE)
+            opened = re.search(rf"^[ \t]*(?:{_OPENS.pattern})", rest, re.MULTILINE | re.IGNORECASE)
             calls, left = self._of_tags(rest[opened.start() :]) if opened else ((), "")
             calls, rest = () if left.strip() else calls, ""  # only a call at the end of thoughts is meant
         elif self._state == "text" and not self._thought and _UNOPENED.search(rest):
@@ -253,20 +253,21 @@ class Spoken:
                 continue
             head = None if name else _HEAD.match(body, begin)
             after = _after(body, head.end() if head else begin)
-            ends = [found for found in (_END.search(body, after), _BLOCK.search(body, after)) if found]
-            stop = min((found.start() for found in ends), default=len(body))
+            following = _BLOCK.search(body, after)
+            stop = following.start() if following else len(body)
+            end = _END.search(body, after, stop)
+            stop = end.start() if end else stop
             inside = body[begin:stop]
             read = () if name else self._of_json(inside, must_be_offered=False) or self._of_python(inside)
             if not read and (name or head):
                 rest = inside if head is None else body[head.end() : stop]
-                read = self._named(name or head["name"], rest, is_ended=bool(ends))  # type: ignore[index]  # one is there
+                read = self._named(name or head["name"], rest, is_ended=bool(end or following))  # type: ignore[index]  # one is there
                 read = read if name or rest.strip() or all(map(self._is_offered, read)) else ()
             read = read or self._unreadable(name, inside)
             if not read:
                 return (), text
             calls += read
             left.append(body[at : block.start()])
-            end = _END.match(body, stop)
             at = end.end() if end else stop
         rest = _IMAGINED.split(_END.sub("", "".join((*left, body[at:]))))[0]
         before = "".join(self._pieces)
