@@ -81,11 +81,11 @@ def test_each_call_has_an_id_of_its_own() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "[TOOL_CALLS]read[ARGS]{}" * 20_000,
+        "[TOOL_CALLS]read[ARGS]{}" * 2_000,
         "<|tool_call|>" + "<|a|>" * 20_000 + "x",
         "<|channel|>a<|message|>" + " " * 100_000 + "x",
         "<think>" + "\n" * 100_000 + "x",
-        "`" + "<invoke>" * 10_000,
+        "`" + "<invoke>" * 2_000,
         '<invoke name="a"><parameter=b>\n' * 10_000,
         "<tool_call>" * 20_000,
         "<invoke name=" * 20_000,

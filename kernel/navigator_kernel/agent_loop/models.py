@@ -107,7 +107,10 @@ class WithoutTools(_Over, frozen=True):
 
 def shape_of(tools: Sequence[ToolSpec]) -> dict[str, Any]:
     """The JSON schema of an answer: a call of one of `tools`, or the answer itself."""
-    calls = [_form(tool={"type": "string", "enum": [tool.name]}, arguments=_arguments(tool)) for tool in tools]
+    # References do not resolve inside another schema: then any object will do, as a tool checks its arguments itself
+    given = [{"type": "object"} if '"$ref"' in json.dumps(dict(tool.schema)) else dict(tool.schema) for tool in tools]
+    names = [{"type": "string", "enum": [tool.name]} for tool in tools]
+    calls = [_form(tool=name, arguments=arguments) for name, arguments in zip(names, given, strict=True)]
     return {"anyOf": [*calls, _form(answer={"type": "string"})]}
 
 
@@ -137,13 +140,6 @@ def read(text: str) -> ChatMessage | None:
         call = ToolCall(id=f"text-{uuid4().hex[:16]}", name=tool, arguments=json.dumps(arguments))
         return ChatMessage(role="assistant", calls=(call,))
     return ChatMessage(role="assistant", text=answer) if isinstance(answer, str) and tool is None else None
-
-
-def _arguments(tool: ToolSpec) -> dict[str, Any]:
-    """The tool's schema, or any object if it has references, which do not resolve inside another schema; a tool checks
-    its arguments itself."""
-    schema = dict(tool.schema)
-    return {"type": "object"} if '"$ref"' in json.dumps(schema) else schema
 
 
 def _form(**properties: Any) -> dict[str, Any]:
@@ -242,19 +238,15 @@ class ModelChain(Struct, frozen=True):
                 spent = spent_of(took) if took else Spent()
                 tried.append(Tried(model=model.name, why=error.message, spent=spent))
                 error.data = {**error.data, "tried": [one.to_dict() for one in tried]}
-                if model is self.models[-1] or heard or _is_own_fault(error, asked):
+                kind = error.data.get("kind") if isinstance(error, ModelFailed) else None
+                is_own_fault = kind in OWN_FAULT or (kind == "rejected" and asked.shape is not None)
+                if model is self.models[-1] or heard or is_own_fault:
                     raise
         raise AssertionError("the last model returns or raises")
 
     async def close(self) -> None:
         for model in self.models:
             await model.close()
-
-
-def _is_own_fault(error: KernelError, asked: Asked) -> bool:
-    """Whether another model would fail in the same way."""
-    kind = error.data.get("kind") if isinstance(error, ModelFailed) else None
-    return kind in OWN_FAULT or (kind == "rejected" and asked.shape is not None)
 
 
 WORD = "Answer with the one word: ready"

@@ -60,18 +60,21 @@ _NAME = lazy_compile(r"[\"']name[\"']\s*:\s*[\"']([\w.:-]{1,100})[\"']")
 _BETWEEN = lazy_compile(r"[\s;]*")
 _DECODER = json.JSONDecoder(strict=False)
 # Tokens of models → the tags that stand for them; every other token of a call separates its name from its arguments
-_TOKEN = lazy_compile(r"<[|｜](?P<name>/?[\w▁]{1,60})[|｜]>|\[ARGS\]|\[CALL_ID\]\w*")
-_BEGINS = lazy_compile(r"(?!.*argument)(?:tool|function|action|python).*(?:begin|start|prefix|tag|call)$|start_", re.I)
-_CLOSES = lazy_compile(r"/|.*(?:end|suffix)$|end_|eo[mt]_id|im_end|call$|return$|end▁of", re.I)
+_CLOSES = lazy_compile(r"<[|｜](?:/\w+|[\w▁]*(?:end|suffix)|(?:end_|eo[mt]_|end▁of)[\w▁]*|call|return)[|｜]>", re.I)
+_BEGINS = lazy_compile(
+    r"<[|｜](?:(?:tool|function|action|python)(?![\w▁]*argument)[\w▁]*(?:begin|start|prefix|tag|call)|start_\w+)[|｜]>",
+    re.I,
+)
+_SEPARATES = lazy_compile(r"<[|｜][\w▁]{1,60}[|｜]>|\[ARGS\]|\[CALL_ID\]\w*")
 _LAST_TOKENS = lazy_compile(r"(?:(?:<[|｜][\w▁]{1,40}[|｜]>|</s>)\s*){1,8}$")
 _SPACED = lazy_compile(r"(</?)(?:[\w-]{1,20}:|｜DSML｜)(?=tool_call|function_call|invoke|function|parameter)")
 _GLM = lazy_compile(r"<arg_key>\s*([\w.-]{1,100})\s*</arg_key>\s*<arg_value>")
-# A message of gpt-oss: thoughts (analysis), a call (to=…), or text
-_CHANNEL = lazy_compile(
-    r"(?:<\|start\|>)?(?:assistant)?(?:\s?to=(?P<first>[\w.:-]{1,100}))?\s?<\|channel\|>(?P<kind>\w+)"
-    r"(?:\s+to=(?P<second>[\w.:-]{1,100}))?[^<]{0,40}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
-    r"(?P<text>.*?)(?:<\|(?:end|call|return)\|>|(?=<\|start\|>)|$)",
-    re.DOTALL,
+# A message of gpt-oss: thoughts (analysis) or text; one with `to=` is a call
+_TEXT = r"[^<]{0,40}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>(.*?)(?:<\|(?:end|call|return)\|>|(?=<\|start\|>)|$)"
+_CHANNEL = lazy_compile(rf"(?:<\|start\|>)?(?:assistant)?\s?<\|channel\|>(\w+){_TEXT}", re.DOTALL)
+_TO = r"\s?to=([\w.:-]{1,100})"
+_CALL_CHANNEL = lazy_compile(
+    rf"(?:<\|start\|>)?(?:assistant)?(?:{_TO}\s?<\|channel\|>\w+|<\|channel\|>\w+{_TO}){_TEXT}", re.DOTALL
 )
 _IMAGINED = lazy_compile(r"<(?:tool_response|function_results?|tool_results?)>")
 # Words that introduce an example, not a call
@@ -86,6 +89,8 @@ _INTRODUCES = lazy_compile(
     r"|例如|比如|示例|样例|像这样).*[:：]\W*$|<(?:example|pre|code|!--)[^>]*>?\W*$",
     re.IGNORECASE,
 )
+# What stands before a block in its line if it is in a quotation, in marks of code, or indented
+_BEFORE_EXAMPLE = lazy_compile(r" {4}|\t|\s*>|[^`]*`(?:[^`]*`[^`]*`)*[^`]*$")
 _HEADING = lazy_compile(r"^#{1,6}\s", re.MULTILINE)
 LONGEST = 100_000  # characters of Python that may be calls
 INTRODUCTION = 300  # characters before a JSON call in a fence; after a longer text it is an example
@@ -118,7 +123,8 @@ class Spoken:
         elif self._state == "text" and not self._thought and _UNOPENED.search(rest):
             self._pieces, self._space, rest = [], "", ""
         elif self._state == "tag":
-            rest = _CHANNEL.sub(_of_channel, rest) if not self._pieces else rest
+            rest = _CALL_CHANNEL.sub(r"<tool_call>\1\2 \3</tool_call>", rest) if not self._pieces else rest
+            rest = _CHANNEL.sub(lambda one: one[2] * (one[1] != "analysis"), rest) if not self._pieces else rest
             calls, rest = self._of_tags(rest)
         elif self._state == "fence":
             calls, rest = self._of_fence(rest)
@@ -211,9 +217,8 @@ class Spoken:
                 return True
             if not newline and not self._line and plain in {"", "`", "``", "~", "~~"}:
                 return False
-            # A block in a quotation, in marks of code or in an indented line is an example
             starts = (found.start() for found in _OPENS.finditer(line))
-            at = next((at for at in starts if not _is_shown(self._line + line[:at])), -1)
+            at = next((at for at in starts if not _BEFORE_EXAMPLE.match(self._line + line[:at])), -1)
             opened, begun = at >= 0, None if newline else _MAY_OPEN.search(line)
             if opened or begun is not None:
                 line = line[: at if begun is None or opened else begun.start()]
@@ -380,27 +385,13 @@ def _values(text: str) -> list[Any]:
     return values
 
 
-def _is_shown(before: str) -> bool:
-    """Whether what follows `before` in its line is code or a quotation."""
-    return before.count("`") % 2 == 1 or before.lstrip().startswith(">") or before.startswith(("    ", "\t"))
-
-
 def _with_tags(text: str) -> str:
     """Blocks of calls in the tags that the kernel reads, whatever tokens the model writes."""
     text = _LAST_TOKENS.sub("", _SPACED.sub(r"\1", text))
     text = _GLM.sub(r"<parameter=\1>", text).replace("</arg_value>", "</parameter>") if "<arg_key>" in text else text
-    return _TOKEN.sub(_of_token, text) if text[:2] in {"<|", "<｜"} or text.startswith("[T") else text
-
-
-def _of_token(token: re.Match[str]) -> str:
-    name = token["name"] or ""
-    return "</tool_call>" if _CLOSES.match(name) else "<tool_call>" if _BEGINS.match(name) else " "
-
-
-def _of_channel(message: re.Match[str]) -> str:
-    if name := message["first"] or message["second"]:
-        return f"<tool_call>{name} {message['text']}</tool_call>"
-    return "" if message["kind"] == "analysis" else message["text"]
+    if text[:2] not in {"<|", "<｜", "[T"}:
+        return text
+    return _SEPARATES.sub(" ", _BEGINS.sub("<tool_call>", _CLOSES.sub("</tool_call>", text)))
 
 
 def _after(text: str, at: int) -> int:
@@ -500,17 +491,15 @@ def unpacked(calls: Iterable[ToolCall], offered: Sequence[ToolSpec]) -> tuple[To
     argument is a patch in the form of Codex a call for each file that the patch adds or updates. A patch that also
     deletes or moves a file, or cannot be read, stays as it is."""
     names = {spec.name for spec in offered}
-    each = (part for call in calls for part in _of_parallel(call, offered, names))
+    each: list[ToolCall] = []
+    for call in calls:
+        uses = (read_arguments(call.arguments) or {}).get("tool_uses") if call.name not in names else None
+        parts = [use for use in uses if isinstance(use, dict)] if isinstance(uses, list) else []
+        for at, use in enumerate(parts):
+            name, given = str(use.get("recipient_name")), json.dumps(use.get("parameters"))
+            each.append(meant(ToolCall(id=f"{call.id}-{at}", name=name, arguments=given), offered))
+        each += [] if parts else [call]
     return tuple(part for call in each for part in _without_patch(call, names))
-
-
-def _of_parallel(call: ToolCall, offered: Sequence[ToolSpec], names: Collection[str]) -> list[ToolCall]:
-    uses = (read_arguments(call.arguments) or {}).get("tool_uses")
-    if call.name in names or not isinstance(uses, list) or not all(isinstance(use, dict) for use in uses):
-        return [call]
-    each = ((str(use.get("recipient_name")), json.dumps(use.get("parameters"))) for use in uses)
-    parts = (ToolCall(id=f"{call.id}-{at}", name=name, arguments=given) for at, (name, given) in enumerate(each))
-    return [meant(part, offered) for part in parts] or [call]
 
 
 def _without_patch(call: ToolCall, offered: Collection[str]) -> list[ToolCall]:
@@ -598,8 +587,8 @@ def _loaded(text: str) -> Any:
         plain = plain.strip("`").removeprefix("json")
     for tried in (plain, without_last_commas(plain)):
         try:
-            held = json.loads(tried, strict=False, parse_constant=_never)
-            json.dumps(held, ensure_ascii=False).encode()  # a lone surrogate is not a character
+            held = json.loads(tried, strict=False)
+            json.dumps(held, ensure_ascii=False, allow_nan=False).encode()  # no lone surrogate, which is no character
         except (ValueError, RecursionError):
             continue
         return held
@@ -608,10 +597,6 @@ def _loaded(text: str) -> Any:
         if json.dumps(held, ensure_ascii=False, allow_nan=False).encode() and held is not None:
             return held
     return False
-
-
-def _never(_value: str) -> None:
-    raise ValueError("no number of JSON")
 
 
 def without_last_commas(text: str) -> str:
@@ -653,7 +638,9 @@ def _arguments(written: str, arguments: Mapping[str, Any], spec: ToolSpec) -> di
     given = dict(arguments)
     if written in _EDITORS:
         given.pop("command", None)
-    if reshape := _RESHAPED.get(spec.name) if _is_own(spec, fields) else None:
+    # The kernel's own tool, and not another one of the same name
+    is_own = set(needed) <= set(ALIASES.get(spec.name, ())) <= set(fields)
+    if reshape := _RESHAPED.get(spec.name) if is_own else None:
         given = reshape(written, given)
     own = {alias: name for name, aliases in ALIASES.get(spec.name, {}).items() for alias in aliases if name in fields}
     is_closed = spec.schema.get("additionalProperties") is False
@@ -671,11 +658,6 @@ def _arguments(written: str, arguments: Mapping[str, Any], spec: ToolSpec) -> di
             continue
         wanted[name] = _converted(value, fields[name].get("type")) if isinstance(fields.get(name), Mapping) else value
     return wanted
-
-
-def _is_own(spec: ToolSpec, fields: Mapping[str, Any]) -> bool:
-    """Whether this is the kernel's own tool, and not another one of the same name."""
-    return set(spec.schema.get("required") or ()) <= set(ALIASES.get(spec.name, ())) <= set(fields)
 
 
 def _converted(value: Any, kind: object) -> Any:
@@ -761,7 +743,8 @@ def _of_run(written: str, given: dict[str, Any]) -> dict[str, Any]:
             held = _loaded(given[key]) if is_list else given[key]
             if isinstance(held, list) and all(isinstance(one, str) for one in held):
                 given.pop(key)
-                given |= {"command": held[2]} if _is_shell(held) else {"argv": held}
+                is_shell = len(held) == 3 and held[0].rpartition("/")[2] in {"bash", "sh", "zsh"}
+                given |= {"command": held[2]} if is_shell and held[1] in {"-c", "-lc"} else {"argv": held}
         elif plain in {"timeoutms", "timeoutmilliseconds"}:
             number = _number(str(given.pop(key)))
             given |= {} if number is None else {"timeout": max(int(number / 1000), 1)}
@@ -775,10 +758,6 @@ def _of_run(written: str, given: dict[str, Any]) -> dict[str, Any]:
             line = shlex.join(argv) if isinstance(argv, list) else "".join(lines[:1])
             given["command"] = f"cd {shlex.quote(folder)} && {line}"
     return given
-
-
-def _is_shell(argv: Sequence[str]) -> bool:
-    return len(argv) == 3 and argv[0].rpartition("/")[2] in {"bash", "sh", "zsh"} and argv[1] in {"-c", "-lc"}
 
 
 _RESHAPED: Mapping[str, Callable[[str, dict[str, Any]], dict[str, Any]]] = {

@@ -383,7 +383,8 @@ def _calls(response: Any, asked: Asked) -> tuple[ToolCall, ...]:
     for part in response.parts:
         if isinstance(part, ToolCallPart):
             own = f"{part.tool_call_id}-{len(calls)}" if part.tool_call_id in calls else part.tool_call_id
-            calls[own] = meant(ToolCall(id=own, name=part.tool_name, arguments=_arguments(part)), asked.tools)
+            given = part.args if isinstance(part.args, str) else part.args_as_json_str()  # it may be no JSON
+            calls[own] = meant(ToolCall(id=own, name=part.tool_name, arguments=given), asked.tools)
     return tuple(calls.values())
 
 
@@ -406,11 +407,6 @@ def _rewritten(response: Any, text: str, calls: Sequence[ToolCall]) -> Any:
             kept.append(part)
     kept += [ToolCallPart(tool_name=call.name, args=call.arguments, tool_call_id=call.id) for call in left]
     return changed(response, parts=kept)
-
-
-def _arguments(part: Any) -> str:
-    """The arguments as the model wrote them, which may not be JSON."""
-    return part.args if isinstance(part.args, str) else str(part.args_as_json_str())
 
 
 def _text_of(event: Any) -> str:
