@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -124,7 +123,8 @@ def as_text(messages: Sequence[ChatMessage], tools: Sequence[ToolSpec]) -> tuple
 
 def prompt(tools: Sequence[ToolSpec]) -> str:
     described = ({"tool": tool.name, "description": tool.description, "arguments": dict(tool.schema)} for tool in tools)
-    return f"{_text().strip()}\n\n" + "\n".join(json.dumps(one, ensure_ascii=False) for one in described) + "\n"
+    text = (Path(__file__).parent / "prompts" / "text_calls.md").read_text(encoding="utf-8").strip()
+    return f"{text}\n\n" + "\n".join(json.dumps(one, ensure_ascii=False) for one in described) + "\n"
 
 
 def read(text: str) -> ChatMessage | None:
@@ -192,11 +192,6 @@ class _Answer:
         if whole is not None and whole.end():
             self._held = self._held[whole.end() :]
             self._told(str(json.loads(f'"{whole.group()}"', strict=False)))
-
-
-@cache
-def _text() -> str:
-    return (Path(__file__).parent / "prompts" / "text_calls.md").read_text(encoding="utf-8")
 
 
 # Failures that another model would not avoid

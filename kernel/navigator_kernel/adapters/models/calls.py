@@ -30,9 +30,8 @@ _ENDS = tuple(f"</{tag[1:]}" for tag in _THOUGHTS)
 # The end of a line that ends thoughts: some servers send only the end of a `<think>` block
 _UNOPENED = lazy_compile(r"(?<!`)</(?:think|thinking|thought|reasoning)>\s*$")
 # What begins a block of calls, and what may begin one as far as it has arrived
-_OPENS = lazy_compile(
-    r"<(?:[\w-]{1,20}:)?(?:tool_?calls?|function_calls?|invoke|function)(?=[\s>=])|<[|｜](?=\w)|\[TOOL_CALLS\]", re.I
-)
+_OPEN = r"<(?:[\w-]{1,20}:)?(?:tool_?calls?|function_calls?|invoke|function)(?=[\s>=])|<[|｜](?=\w)|\[TOOL_CALLS\]"
+_OPENS, _LINE_OPENS = lazy_compile(_OPEN, re.I), lazy_compile(rf"^[ \t]*(?:{_OPEN})", re.MULTILINE | re.I)
 _MAY_OPEN = lazy_compile(r"(?:<[\w:|｜-]{0,36}|\[[A-Z_]{0,11})$")
 _FENCES = lazy_compile(r"`{3,}|~{3,}")
 _FENCE = "```"
@@ -41,7 +40,6 @@ _KEYS = ("name", "tool", "tool_name", "function", "arguments", "parameters", "ty
 _MAY_BE_CALL = lazy_compile(
     r'\s*(?:\[\s*)?(?:\{\s*(?:"(?P<key>[a-z_]{0,12})(?P<end>"?)|$)|$)|\s*\[\s*(?P<python>[a-zA-Z_][\w.]{0,60}(?:\(|$))'
 )
-_TOOL_CODE = f"{_FENCE}tool_code"
 _LANGUAGES = ("", "json", "tool_call", "tool_code", "tool")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input")
 _BLOCK = lazy_compile(
@@ -117,7 +115,7 @@ class Spoken:
         calls: tuple[ToolCall, ...] = ()
         rest = self._held
         if self._state == "thought":
-            opened = re.search(rf"^[ \t]*(?:{_OPENS.pattern})", rest, re.MULTILINE | re.IGNORECASE)
+            opened = _LINE_OPENS.search(rest)
             calls, left = self._of_tags(rest[opened.start() :]) if opened else ((), "")
             calls, rest = () if left.strip() else calls, ""  # only a call at the end of thoughts is meant
         elif self._state == "text" and not self._thought and _UNOPENED.search(rest):
@@ -184,7 +182,7 @@ class Spoken:
                 # A block that may be a call stays held back; it is one only if nothing comes after it
                 first, _, inside = self._held.partition("\n")
                 body, closing, after = inside.partition(f"\n{_FENCE}")
-                if (_may_be_call(body) or first.strip() == _TOOL_CODE) and not (closing and after.strip()):
+                if (_may_be_call(body) or first.strip() == "```tool_code") and not (closing and after.strip()):
                     return False
                 self._state = "code"
                 return True
@@ -252,7 +250,7 @@ class Spoken:
         body, at = _with_tags(text), 0
         while (block := _BLOCK.search(body, at)) is not None:
             begin, name = block.end(), block["function"] or block["named"] or ""
-            if not name and _BLOCK.match(body, _BETWEEN.match(body, begin).end()):  # type: ignore[union-attr]  # always
+            if not name and _BLOCK.match(body, _BETWEEN.match(body, begin).end()):  # type: ignore[union-attr]  # it matches everything
                 left.append(body[at : block.start()])
                 at = begin
                 continue
@@ -264,9 +262,16 @@ class Spoken:
             stop = end.start() if end else stop
             inside = body[begin:stop]
             read = () if name else self._of_json(inside, must_be_offered=False) or self._of_python(inside)
-            if not read and (name or head):
-                rest = inside if head is None else body[head.end() : stop]
-                read = self._named(name or head["name"], rest, is_ended=bool(end or following))  # type: ignore[index]  # one is there
+            if not read and (name or head):  # JSON, or an element for each argument
+                rest = body[head.end() if head else begin : stop]
+                found = [] if rest.lstrip().startswith("{") else list(_PARAMETER.finditer(rest))
+                given = {
+                    one["plain"] or one["named"]: one["value"].removeprefix("\n").removesuffix("\n") for one in found
+                }
+                arguments = given if found else read_arguments(rest)
+                # A value without an end may be only the first half
+                if arguments is not None and not (found and found[-1]["end"] is None and not (end or following)):
+                    read = (self._call(head["name"] if head else name, arguments),)
                 read = read if name or rest.strip() or all(map(self._is_offered, read)) else ()
             read = read or self._unreadable(name, inside)
             if not read:
@@ -280,15 +285,6 @@ class Spoken:
         if self._state == "tag" and (is_document or _INTRODUCES.search(before.rpartition("\n")[2])):
             return (), text
         return tuple(calls), rest
-
-    def _named(self, name: str, inside: str, *, is_ended: bool) -> tuple[ToolCall, ...]:
-        """The call of a block that has the name in front, with JSON or with an element for each argument."""
-        found = [] if inside.lstrip().startswith("{") else list(_PARAMETER.finditer(inside))
-        if found and found[-1]["end"] is None and not is_ended:  # the value may be only the first half
-            return ()
-        values = {one["plain"] or one["named"]: one["value"].removeprefix("\n").removesuffix("\n") for one in found}
-        arguments = values if found else read_arguments(inside)
-        return () if arguments is None else (self._call(name, arguments),)
 
     def _of_python(self, text: str) -> tuple[ToolCall, ...]:
         """The calls of offered tools that are written as Python: `[read(file_path="a")]`, or one in each line."""
@@ -325,13 +321,23 @@ class Spoken:
         first, _, inside = text.partition("\n")
         inside = inside.rstrip().removesuffix(_FENCE)
         calls = self._of_json(inside, must_be_offered=True)
-        calls = calls or (self._of_python(inside) if first.strip() == _TOOL_CODE else ())
+        calls = calls or (self._of_python(inside) if first.strip() == "```tool_code" else ())
         return calls, "" if calls else text
 
     def _of_json(self, text: str, *, must_be_offered: bool) -> tuple[ToolCall, ...]:
         """The calls of a JSON object, of a list of them, or of one in each line; none if one of them is not a call."""
-        values = _values(text)
-        calls = [self._of_value(value, must_be_offered=must_be_offered) for value in values or ()]
+        whole = _loaded(text) if text.strip() else False
+        whole = _loaded(whole) if isinstance(whole, str) else whole
+        values: list[Any] = whole if isinstance(whole, list) else [whole] if isinstance(whole, dict) else []
+        if not values and whole is False:  # one after the other
+            at = _BETWEEN.match(text).end()  # type: ignore[union-attr]  # it matches everything
+            with suppress(ValueError, RecursionError):
+                while at < len(text):
+                    value, at = _DECODER.raw_decode(text, at)
+                    values.append(value)
+                    at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]  # as before
+            values = values if at >= len(text) else []
+        calls = [self._of_value(value, must_be_offered=must_be_offered) for value in values]
         return tuple(call for call in calls if call) if calls and all(calls) else ()
 
     def _of_value(self, value: Any, *, must_be_offered: bool) -> ToolCall | None:
@@ -366,23 +372,6 @@ def _may_be_call(text: str) -> bool:
         return False
     key = begin["key"] or ""
     return key in _KEYS if begin["end"] else any(one.startswith(key) for one in _KEYS)
-
-
-def _values(text: str) -> list[Any]:
-    """The JSON values of a text, one after the other, or the items of a list; none if the text is something else."""
-    whole = _loaded(text) if text.strip() else False
-    whole = _loaded(whole) if isinstance(whole, str) else whole
-    if isinstance(whole, dict | list):
-        return whole if isinstance(whole, list) else [whole]
-    values, at = [], _BETWEEN.match(text).end()  # type: ignore[union-attr]  # it matches everything
-    try:
-        while at < len(text):
-            value, at = _DECODER.raw_decode(text, at)
-            values.append(value)
-            at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]  # as before
-    except (ValueError, RecursionError):
-        return []
-    return values
 
 
 def _with_tags(text: str) -> str:

@@ -259,7 +259,9 @@ class WireModel:
             return self._too_slow(self.models.idle, "between_two_words" if held.begun else "to_its_first_word")
         kind = failed_kind(error)
         kind = self._not_an_answer(kind) if kind in {"unreadable", "cut_off"} else kind
-        facts = {"retry_after": getattr(error, "retry_after", None), "said": self._said(error)}
+        secret = self._key.value if self._key else ""  # the provider's own words may contain it
+        words = own_words(error).replace(secret, REDACTED) if secret else own_words(error)
+        facts = {"retry_after": getattr(error, "retry_after", None), "said": shorten(clean(words, lines=False), SAID)}
         facts |= {"status": getattr(error, "status_code", None)}
         broke = getattr(error, "in_stream", False) and reported(error) and kind not in {"redirected", "web_page"}
         return self._failed(kind, in_stream=broke, **facts)
@@ -277,13 +279,6 @@ class WireModel:
         held = {"kind": "timeout", "model": self.name, "limit": limit, "seconds": seconds}
         message, hint = failure_text(held)
         return TimedOut(message, hint=hint, **held)
-
-    def _said(self, error: Exception) -> str:
-        """The provider's own words, with the key replaced if they contain it."""
-        text = own_words(error)
-        if self._key and self._key.value:
-            text = text.replace(self._key.value, REDACTED)
-        return shorten(clean(text, lines=False), SAID)
 
 
 class _Request:

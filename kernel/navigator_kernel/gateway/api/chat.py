@@ -79,7 +79,11 @@ async def run_events(gateway: Gateway, call: Call) -> EventStreamResponse:
     """Replays the events of a run after `Last-Event-ID` or `after`, then follows it to its end."""
     run = call.path["run"]
     session = gateway.session_of_run(call.caller, run)
-    after = _after(run, call)
+    position, last = call.query.after, call.headers.get("last-event-id", "")
+    found = _POSITION.fullmatch(last)
+    if position is None and last and (found is None or found[1] != run):
+        raise HttpProblem(400, "usage", "Last-Event-ID does not belong to this run")
+    after = int(found[2]) if position is None and found else -1 if position is None else int(position)
     frames = _frames(gateway.runs.feeds.find(run), session, call.query.events)
     return EventStreamResponse(_pieces(gateway.runs.feeds.follow(run, after), frames, after))
 
@@ -161,19 +165,6 @@ def _frames(feed: Feed | None, session: str, which: Which) -> Frames:
     if feed is None:
         return Frames(session, which)
     return feed.frames.setdefault((session, which), Frames(session, which))
-
-
-def _after(run: str, call: Call) -> int:
-    """The position from which a client continues; 400 if it belongs to another run."""
-    if call.query.after is not None:
-        return int(call.query.after)
-    last = call.headers.get("last-event-id", "")
-    if not last:
-        return -1
-    found = _POSITION.fullmatch(last)
-    if found is None or found[1] != run:
-        raise HttpProblem(400, "usage", "Last-Event-ID does not belong to this run")
-    return int(found[2])
 
 
 _endpoint = partial(Endpoint, tag="chat", role="chat")
