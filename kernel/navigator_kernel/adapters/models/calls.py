@@ -577,7 +577,7 @@ def _loaded(text: str) -> Any:
     for tried in (plain, without_last_commas(plain)):
         try:
             held = json.loads(tried, strict=False)
-            json.dumps(held, ensure_ascii=False, allow_nan=False).encode()  # no lone surrogate, which is no character
+            json.dumps(held, ensure_ascii=False, allow_nan=False).encode()  # nor is a lone surrogate a character
         except (ValueError, RecursionError):
             continue
         return held
