@@ -125,3 +125,29 @@ def test_another_token_does_not_hear_of_a_run(served: Served, model: WireServer)
         served.chat("/song-writer the moon", "hidden", "chat")
         served.chat("/song-writer the moon", "mine", "approve")
         assert next(sent(stream)).data["session"] == "mine"
+
+
+LINE = Said(calls=[("run", '{"command": "echo hello | tee said.txt"}')])
+
+
+@pytest.mark.requirement("JIT-12")
+def test_a_token_that_may_approve_gives_rights_with_a_message_and_for_it_alone(
+    served: Served, model: WireServer
+) -> None:
+    def asked(allow: list[str], role: str = "approve") -> tuple[Any, Any]:
+        model.requests.clear()
+        says(model, LINE, Said(text="Done."))
+        body = {"message": "/song-writer a song", "allow": allow}
+        with served.client(role) as client:
+            answer = client.post("/api/sessions/rights/runs", json=body)
+            if answer.status_code != 202:
+                return answer.status_code, answer.json()
+            events = list(sent(client.get(f"/api/runs/{answer.json()['run']}/events")))
+            return events[-1].event, client.get("/api/approvals").json()["approvals"]
+
+    refused = asked(["run"], "chat")
+    assert (refused[0], refused[1]["code"], "role approve" in refused[1]["hint"]) == (403, "role", True)
+    unknown = asked(["everything"])
+    assert (unknown[0], "edit:FOLDER/" in unknown[1]["hint"]) == (400, True)
+    assert asked(["run", "edit:docs/"]) == ("RunCompleted", [])
+    assert [one["session"] for one in asked([])[1]] == ["rights"]  # the next message asks again

@@ -186,6 +186,14 @@ def test_an_answer_that_was_cut_continues(server: WireServer, times: int) -> Non
     assert (done.end, done.progress.text, done.progress.continuations) == ("done", "one " * times + "two", times)
 
 
+@pytest.mark.requirement("JIT-5")
+def test_a_call_in_which_the_answer_was_cut_is_not_carried_out_and_the_model_is_told(server: WireServer) -> None:
+    cut = Said(calls=[*LOOK.calls, ("look_up", '{"word": "sun"}')], finish="length")
+    done = worked(server, [cut, FAR])
+    assert (done.end, done.progress.text, done.tools.called) == ("done", FAR.text, [("look_up", {"word": "moon"})])
+    assert "was cut off at its greatest length" in server.requests[1].body["messages"][-1]["content"]
+
+
 def test_one_that_is_always_cut_ends(server: WireServer) -> None:
     done = worked(server, [Said(text="one ", finish="length")])
     assert (done.end, len(server.requests)) == ("length", CONTINUATIONS + 1)

@@ -70,6 +70,8 @@ def event(body: dict[str, Any]) -> Answer:
 
 
 RHYME = ("read", {"file_path": "rhymes.md"})
+WRITE = ("write", {"file_path": "song.md", "content": "a boat"})
+CUT = "your answer was cut off at its greatest length"
 LIMITED = {"error": {"code": 404, "message": "no endpoint for this model"}}
 
 QUIRKS = (
@@ -124,6 +126,17 @@ QUIRKS = (
         called=[("write", {"file_path": "song.md", "content": "a boat\n"})],
         answers=["wrote"],
     ),
+    Quirk("a cut call", calls(WRITE)._replace(finish="length"), answers=[CUT]),
+    Quirk("a cut call after a whole one", calls(RHYME, WRITE)._replace(finish="length"), called=[RHYME], answers=[RHYMES, CUT]),
+    Quirk(
+        "a cut call in the text",
+        Said(text='I write.\n<function=write>\n<parameter=file_path>song.md</parameter>\n<parameter=content>\na bo', finish="length"),
+        seen="I write.",
+        answers=[CUT],
+    ),
+    Quirk("a bracket too few", Said(text=f"<tool_call>{READ[:-1]}</tool_call>"), called=[("read", {})], answers=["not a JSON object"]),
+    Quirk("DeepSeek", Said(text=f"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>read\n{FENCE}json\n{READ[29:-1]}\n{FENCE}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"), called=[RHYME], answers=[RHYMES]),
+    Quirk("a document with a call", Said(text=f"# Forms\n\nHermes:\n\n<tool_call>{READ}</tool_call>\n\nThat was it."), seen=f"# Forms\n\nHermes:\n\n<tool_call>{READ}</tool_call>\n\nThat was it."),
     Quirk("commas at the end", calls(("read", '{"file_path": "rhymes.md",}')), called=[RHYME], answers=[RHYMES], openai_only=True),
     Quirk("a fence around arguments", calls(("read", f'{FENCE}json\n{{"file_path": "rhymes.md"}}\n{FENCE}')), called=[RHYME], answers=[RHYMES], openai_only=True),
     Quirk(

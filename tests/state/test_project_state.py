@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import PRIVATE
 from navigator_kernel.adapters.stores import project_state
-from navigator_kernel.adapters.stores.project_state import PrivateWriter, ProjectState
+from navigator_kernel.adapters.stores.project_state import PrivateWriter, ProjectState, ProjectWriter
 from navigator_kernel.errors import Busy
 
 pytestmark = pytest.mark.requirement("X-43")
@@ -242,6 +242,17 @@ def test_an_id_that_a_clone_brings_is_replaced(base: Path, root: Path) -> None:
 def test_git_ignores_the_id(base: Path, root: Path) -> None:
     state(base, root).claim()
     assert "\n*\n!/workflows/\n" in (root / "mybox" / ".gitignore").read_text()
+
+
+@pytest.mark.requirement("X-43")
+def test_the_first_file_of_a_workspace_comes_with_files_that_keep_pytest_and_go_out(root: Path) -> None:
+    box = root / "mybox"
+    writer = ProjectWriter([box], root)
+    writer.make_folder(box / "logs")
+    assert {path.name for path in box.iterdir()} == {".gitignore", "logs"}
+    (box / "go.mod").write_text("mine\n")
+    writer.make_folder(box / "workspace" / "run-1")
+    assert "collect_ignore_glob" in (box / "conftest.py").read_text() and (box / "go.mod").read_text() == "mine\n"
 
 
 @pytest.mark.requirement("X-42")

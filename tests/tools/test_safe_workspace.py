@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -123,3 +124,14 @@ def test_the_worst_texts_are_compared_in_time(box: Toolbox, text: str) -> None:
     with pytest.raises(ConsentNeeded):
         box.call("write", file_path="notes.txt", content=f"b\n{text[: len(text) // 2]}x\n{text[len(text) // 2 :]}")
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.ci
+def test_the_persons_pytest_runs_nothing_that_a_command_left_in_a_workspace(box: Toolbox) -> None:
+    line = 'mkdir -p tests && echo \'open("pwned", "w")\' | tee conftest.py test_x.py tests/x_test.py'
+    assert "wrote" in box.agreed("run", command=line).text
+    (box.root / "test_own.py").write_text("def test_own() -> None:\n    assert True\n")
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-c", os.devnull]
+    done = subprocess.run([*argv, "--rootdir", "."], cwd=box.root, capture_output=True, text=True, check=False)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert not list(box.root.rglob("pwned"))

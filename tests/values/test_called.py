@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters.models.calls import is_note, meant, read_arguments, without_patches
+from navigator_kernel.adapters.models.calls import is_note, meant, read_arguments, unpacked
 from navigator_kernel.tools.built_in import specs
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 
@@ -94,7 +94,7 @@ CHANGES = [
 @pytest.mark.parametrize("arguments", [PATCH, json.dumps({"input": PATCH}), json.dumps({"patch": f"\n{PATCH}\n"})])
 def test_a_patch_is_a_call_for_each_of_its_files(arguments: str) -> None:
     call = meant(ToolCall(id="1", name="apply_patch", arguments=arguments), OWN)
-    calls = without_patches([call], OWN)
+    calls = unpacked([call], OWN)
     assert [(one.name, read_arguments(one.arguments)) for one in calls] == CHANGES
     assert [one.id for one in calls] == ["1", "1-1"]
 
@@ -105,14 +105,14 @@ def test_a_patch_is_a_call_for_each_of_its_files(arguments: str) -> None:
 def test_a_patch_that_does_more_than_add_and_update_is_not_applied_in_part(lines: str) -> None:
     patch = f"*** Begin Patch\n*** Add File: c.txt\n+c\n{lines}\n*** End Patch"
     call = ToolCall(id="1", name="edit", arguments=json.dumps({"input": patch}))
-    assert without_patches([call], OWN) == (call,)
+    assert unpacked([call], OWN) == (call,)
 
 
 def test_an_edit_of_a_text_that_is_a_patch_stays_an_edit() -> None:
     call = ToolCall(
         id="1", name="edit", arguments=json.dumps({"file_path": "a", "old_string": PATCH, "new_string": ""})
     )
-    assert without_patches([call], OWN) == (call,)
+    assert unpacked([call], OWN) == (call,)
 
 
 @pytest.mark.requirement("JIT-5")

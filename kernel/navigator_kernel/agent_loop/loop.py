@@ -201,9 +201,11 @@ class AgentLoop(Struct, kw_only=True):
         if progress.rounds:
             # How far the work is: `round 14 · 41k tokens · $0.12 · 3 files`
             language, spent, files = self.work.language, progress.spent, self.made() + len(self.effects)
+            total = spent.input + spent.output
+            rounded = f"{total / 1_000:.0f}k" if total < 999_500 else f"{total / 1_000_000:.1f}M"
             parts = [
                 say("status.round", language, number=progress.rounds + 1),
-                say("status.tokens", language, number=_rounded(spent.input + spent.output)),
+                say("status.tokens", language, number=total if total < 1_000 else rounded),
                 *([f"${spent.cost:.2f}"] if spent.priced and spent.cost else []),
                 *([say("status.files", language, number=files)] if files else []),
             ]
@@ -328,6 +330,8 @@ class AgentLoop(Struct, kw_only=True):
         for at, call in enumerate(calls):
             if at >= CALLS:
                 answer = ToolAnswer(text=say("tool.too_many", language, tool=call.name, most=CALLS), failed=True)
+            elif progress.finish == "length" and call is calls[-1]:
+                answer = ToolAnswer(text=say("tool.cut", language, tool=call.name), failed=True)
             elif self._seconds() <= 0:
                 answer = ToolAnswer(text=say("tool.no_time", language, tool=call.name), failed=True)
             else:
@@ -411,13 +415,6 @@ def _over(error: type[KernelError], **facts: Any) -> KernelError:
     """The error for an exceeded limit of the turn."""
     message, hint = failure_text(facts)
     return error(message, hint=hint, **facts)
-
-
-def _rounded(number: int) -> str:
-    """A number of tokens in short: `940`, `41k`, `1.2M`."""
-    if number < 1_000:
-        return str(number)
-    return f"{number / 1_000:.0f}k" if number < 999_500 else f"{number / 1_000_000:.1f}M"
 
 
 class _Pieces:

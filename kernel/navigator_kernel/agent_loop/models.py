@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -15,7 +14,7 @@ from uuid import uuid4
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.models.calls import meant, without_patches
+from navigator_kernel.adapters.models.calls import meant, unpacked
 from navigator_kernel.errors import KernelError, ModelFailed
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.chat import (
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
 
 _BEGIN = lazy_compile(r'\s*\{\s*"answer"\s*:\s*"')
+_CUT_CALL = lazy_compile(r'\s*\{\s*"tool"\s*:\s*"([\w.:-]{1,100})"')
 # Whole characters of a JSON string: an incomplete escape waits, and half of a surrogate pair waits for the other
 _WHOLE = lazy_compile(
     r'(?:[^"\\]|\\(?:["\\/bfnrt]|u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|u(?![dD][89abAB])[0-9a-fA-F]{4}))*'
@@ -72,18 +72,22 @@ class TextCalls(_Over, frozen=True):
             error.data = {**error.data, "begun": _begun(str(error.data.get("begun", "")))}
             raise
         message = read(done.message.text)
-        if message is None and done.finish == "length":  # a cut answer keeps its text; a cut call is dropped
-            message = ChatMessage(role="assistant", text=_begun(done.message.text))
+        is_cut = done.finish == "length"
+        if message is None and is_cut:  # a cut answer keeps its text; a cut call keeps its name, so that it is answered
+            cut = done.message.text
+            tool = _CUT_CALL.match(cut)
+            calls = (ToolCall(id=f"text-{uuid4().hex[:16]}", name=tool[1], arguments=cut),) if tool else ()
+            message = ChatMessage(role="assistant", text=_begun(cut), calls=calls)
         if message is not None:
             message = replace(
-                message, calls=without_patches((meant(call, asked.tools) for call in message.calls), asked.tools)
+                message, calls=unpacked((meant(call, asked.tools) for call in message.calls), asked.tools)
             )
         if message is None or not (message.calls or message.text.strip()):
             kind, why = ("empty", "it said nothing") if message else ("unreadable", "its answer has no form asked for")
             hint = "ask another model: navigator model use NAME; navigator model test says what one can do"
             usage = done.taken.to_dict()
             raise ModelFailed(f"model {done.model!r}: {why}", hint=hint, kind=kind, model=done.model, usage=usage)
-        return replace(done, message=message, finish="calls" if message.calls else done.finish)
+        return replace(done, message=message, finish="calls" if message.calls and not is_cut else done.finish)
 
 
 class WithoutTools(_Over, frozen=True):
@@ -102,7 +106,10 @@ class WithoutTools(_Over, frozen=True):
 
 def shape_of(tools: Sequence[ToolSpec]) -> dict[str, Any]:
     """The JSON schema of an answer: a call of one of `tools`, or the answer itself."""
-    calls = [_form(tool={"type": "string", "enum": [tool.name]}, arguments=_arguments(tool)) for tool in tools]
+    # References do not resolve inside another schema: then any object will do, as a tool checks its arguments itself
+    given = [{"type": "object"} if '"$ref"' in json.dumps(dict(tool.schema)) else dict(tool.schema) for tool in tools]
+    names = [{"type": "string", "enum": [tool.name]} for tool in tools]
+    calls = [_form(tool=name, arguments=arguments) for name, arguments in zip(names, given, strict=True)]
     return {"anyOf": [*calls, _form(answer={"type": "string"})]}
 
 
@@ -116,7 +123,8 @@ def as_text(messages: Sequence[ChatMessage], tools: Sequence[ToolSpec]) -> tuple
 
 def prompt(tools: Sequence[ToolSpec]) -> str:
     described = ({"tool": tool.name, "description": tool.description, "arguments": dict(tool.schema)} for tool in tools)
-    return f"{_text().strip()}\n\n" + "\n".join(json.dumps(one, ensure_ascii=False) for one in described) + "\n"
+    text = (Path(__file__).parent / "prompts" / "text_calls.md").read_text(encoding="utf-8").strip()
+    return f"{text}\n\n" + "\n".join(json.dumps(one, ensure_ascii=False) for one in described) + "\n"
 
 
 def read(text: str) -> ChatMessage | None:
@@ -132,13 +140,6 @@ def read(text: str) -> ChatMessage | None:
         call = ToolCall(id=f"text-{uuid4().hex[:16]}", name=tool, arguments=json.dumps(arguments))
         return ChatMessage(role="assistant", calls=(call,))
     return ChatMessage(role="assistant", text=answer) if isinstance(answer, str) and tool is None else None
-
-
-def _arguments(tool: ToolSpec) -> dict[str, Any]:
-    """The tool's schema, or any object if it has references, which do not resolve inside another schema; a tool checks
-    its arguments itself."""
-    schema = dict(tool.schema)
-    return {"type": "object"} if '"$ref"' in json.dumps(schema) else schema
 
 
 def _form(**properties: Any) -> dict[str, Any]:
@@ -193,11 +194,6 @@ class _Answer:
             self._told(str(json.loads(f'"{whole.group()}"', strict=False)))
 
 
-@cache
-def _text() -> str:
-    return (Path(__file__).parent / "prompts" / "text_calls.md").read_text(encoding="utf-8")
-
-
 # Failures that another model would not avoid
 OWN_FAULT = frozenset({"filtered", "refused", "over_budget"})
 
@@ -237,19 +233,15 @@ class ModelChain(Struct, frozen=True):
                 spent = spent_of(took) if took else Spent()
                 tried.append(Tried(model=model.name, why=error.message, spent=spent))
                 error.data = {**error.data, "tried": [one.to_dict() for one in tried]}
-                if model is self.models[-1] or heard or _is_own_fault(error, asked):
+                kind = error.data.get("kind") if isinstance(error, ModelFailed) else None
+                is_own_fault = kind in OWN_FAULT or (kind == "rejected" and asked.shape is not None)
+                if model is self.models[-1] or heard or is_own_fault:
                     raise
         raise AssertionError("the last model returns or raises")
 
     async def close(self) -> None:
         for model in self.models:
             await model.close()
-
-
-def _is_own_fault(error: KernelError, asked: Asked) -> bool:
-    """Whether another model would fail in the same way."""
-    kind = error.data.get("kind") if isinstance(error, ModelFailed) else None
-    return kind in OWN_FAULT or (kind == "rejected" and asked.shape is not None)
 
 
 WORD = "Answer with the one word: ready"

@@ -42,19 +42,17 @@ class SkillTool(Struct, frozen=True):
     def offered(self, work: AgentTask) -> tuple[ToolSpec, ...]:
         return (ToolSpec(name=NAME, description=say("tool.skill", work.language), schema=_SCHEMA),)
 
-    def _names(self, work: AgentTask, wanted: str) -> list[str]:
-        """Names of skills for a model that asked for one that does not exist: the nearest, the likely ones, others."""
-        likely = (line.partition(":")[0] for line in work.likely)
-        others = (skill.name for skill in self.catalogue.list_resources() if can_load(skill, self.catalogue))
-        return list(islice(dict.fromkeys((*self.catalogue.suggest(wanted), *likely, *others)), NAMES))
-
     async def call(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
         if call.name != NAME:
             return ToolAnswer(text=say("tool.unknown", work.language, tool=call.name, offered=NAME), failed=True)
         wanted = str(arguments.get("name", ""))
         found = self.catalogue.find(wanted)
         if found is None:
-            near = ", ".join(self._names(work, wanted)) or "-"
+            # The nearest names, those of likely skills, and others
+            likely = (line.partition(":")[0] for line in work.likely)
+            others = (skill.name for skill in self.catalogue.list_resources() if can_load(skill, self.catalogue))
+            names = dict.fromkeys((*self.catalogue.suggest(wanted), *likely, *others))
+            near = ", ".join(islice(names, NAMES)) or "-"
             return ToolAnswer(text=say("tool.no_skill", work.language, name=wanted, near=near), failed=True)
         try:
             executor = self.catalogue.create_executor(found.namespace)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -343,20 +343,14 @@ _BEGINS = lazy_compile(r"\{\s*\"(?:type|payload)\"")
 
 def without_commands(text: str) -> str:
     """`text` without each JSON object that is a command, `{type, payload}`."""
-    kept, at = [], 0
-    for begin, end in _commands(text):
-        kept.append(text[at:begin])
-        at = end
-    return _FENCED.sub("", "".join([*kept, text[at:]])) if kept else text
-
-
-def _commands(text: str) -> Iterator[tuple[int, int]]:
-    decoder, at = json.JSONDecoder(), 0
+    decoder, at, kept, end = json.JSONDecoder(), 0, list[str](), 0
     while hit := _BEGINS.search(text, at):
         try:
-            held, at = decoder.raw_decode(text, hit.start())
+            command, at = decoder.raw_decode(text, hit.start())
         except (ValueError, RecursionError):
             at = hit.end()
             continue
-        if isinstance(held, dict) and held.get("type") in TYPES and isinstance(held.get("payload"), dict):
-            yield hit.start(), at
+        if isinstance(command, dict) and command.get("type") in TYPES and isinstance(command.get("payload"), dict):
+            kept.append(text[end : hit.start()])
+            end = at
+    return _FENCED.sub("", "".join([*kept, text[end:]])) if kept else text

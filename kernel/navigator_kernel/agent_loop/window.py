@@ -132,19 +132,17 @@ def shortened(message: ChatMessage, language: Language, folder: str = "") -> Cha
         text = say(key, language, tool=message.name, size=f"{len(message.text):,}", path=where)
         return replace(message, text=text, files=())
     if message.role == "assistant" and message.calls and not message.wire:
-        calls = tuple(replace(call, arguments=_shorter(call.arguments)) for call in message.calls)
-        return replace(message, calls=calls)
+        calls = []
+        for call in message.calls:
+            arguments = call.arguments
+            if len(arguments) > SHORT:
+                try:
+                    arguments = json.dumps(_cut_texts(json.loads(arguments)), ensure_ascii=False)
+                except (ValueError, RecursionError):
+                    arguments = "{}"
+            calls.append(replace(call, arguments=arguments))
+        return replace(message, calls=tuple(calls))
     return message
-
-
-def _shorter(arguments: str) -> str:
-    if len(arguments) <= SHORT:
-        return arguments
-    try:
-        fields = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return "{}"
-    return json.dumps(_cut_texts(fields), ensure_ascii=False)
 
 
 def _cut_texts(value: Any) -> Any:

@@ -1,17 +1,20 @@
 """Reads the calls of a model, in the names of any coding agent and in the text of an answer.
 
-`Spoken` takes thoughts and calls out of a text: `<think>` blocks, `<tool_call>`, `<function=…>`, `<invoke …>`, and
-JSON in the form of a call.
+`Spoken` takes thoughts and calls out of a text: `<think>` blocks, `<tool_call>`, `<function=…>`, `<invoke …>`, the
+tokens of a model (`<|python_tag|>`, `[TOOL_CALLS]`), and JSON or Python in the form of a call. A call that a text only
+shows, in a code block or as an example, stays text.
 
 Text that may begin such a block is held back, so that what was streamed is always the beginning of the answer.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -26,29 +29,68 @@ _THOUGHTS = ("<think>", "<thinking>", "<thought>", "<reasoning>")
 _ENDS = tuple(f"</{tag[1:]}" for tag in _THOUGHTS)
 # The end of a line that ends thoughts: some servers send only the end of a `<think>` block
 _UNOPENED = lazy_compile(r"(?<!`)</(?:think|thinking|thought|reasoning)>\s*$")
-_TAGS = ("<tool_call>", "<tool_calls>", "<function=", "<function_call>", "<function_calls>", "<invoke ", "[TOOL_CALLS]")
+# What begins a block of calls, and what may begin one as far as it has arrived
+_OPEN = r"<(?:[\w-]{1,20}:)?(?:tool_?calls?|function_calls?|invoke|function)(?=[\s>=])|<[|｜](?=\w)|\[TOOL_CALLS\]"
+_OPENS, _LINE_OPENS = lazy_compile(_OPEN, re.I), lazy_compile(rf"^[ \t]*(?:{_OPEN})", re.MULTILINE | re.I)
+_MAY_OPEN = lazy_compile(r"(?:<[\w:|｜-]{0,36}|\[[A-Z_]{0,11})$")
+_FENCES = lazy_compile(r"`{3,}|~{3,}")
 _FENCE = "```"
 # The beginning of JSON that may be a call: whole, or as far as it has arrived
 _KEYS = ("name", "tool", "tool_name", "function", "arguments", "parameters", "type", "id")
-_MAY_BE_CALL = lazy_compile(r'\s*(?:\[\s*)?(?:\{\s*(?:"(?P<key>[a-z_]{0,12})(?P<end>"?)|$)|$)')
+_MAY_BE_CALL = lazy_compile(
+    r'\s*(?:\[\s*)?(?:\{\s*(?:"(?P<key>[a-z_]{0,12})(?P<end>"?)|$)|$)|\s*\[\s*(?P<python>[a-zA-Z_][\w.]{0,60}(?:\(|$))'
+)
 _LANGUAGES = ("", "json", "tool_call", "tool_code", "tool")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input")
 _BLOCK = lazy_compile(
-    r"<tool_calls?>|<function_call>|<function=(?P<function>[\w.:-]{1,100})>|"
-    r"<invoke\s+name=[\"'](?P<invoke>[\w.:-]{1,100})[\"']\s*>|\[TOOL_CALLS\]"
+    r"<(?:tool_?calls?|function_calls?)>|\[TOOL_CALLS\]|<function=(?P<function>[\w.:-]{1,100})>|"
+    r"<(?:invoke|function|tool_call)\s+name=[\"'](?P<named>[\w.:-]{1,100})[\"']\s*>",
+    re.IGNORECASE,
 )
-_INNER = lazy_compile(r"\s*(?:<tool_call>|<function_call>|<function=|<invoke\s)")
-_END = lazy_compile(r"</(?:tool_calls?|function_calls?|function|invoke)>|<function_calls>")
+_END = lazy_compile(r"</(?:tool_?calls?|function_calls?|function|invoke)>", re.IGNORECASE)
 _PARAMETER = lazy_compile(
     r"<parameter(?:=(?P<plain>[\w.-]{1,100})|\s+name=[\"'](?P<named>[\w.-]{1,100})[\"'][^>]{0,80})>"
+    r"(?P<value>(?:(?!</parameter>|\n<parameter[=\s]|</(?:function|invoke)>\s*(?:</|$)).)*)(?P<end></parameter>|(?=\n<par))?",
+    re.DOTALL,
 )
-_PARAMETER_END = "</parameter>"
+_HEAD = lazy_compile(r"\s*(?:function\s+)?(?P<name>[\w.:-]{1,100})\s*(?=$|[{`<])")
+_NAME = lazy_compile(r"[\"']name[\"']\s*:\s*[\"']([\w.:-]{1,100})[\"']")
+_BETWEEN = lazy_compile(r"[\s;]*")
+_DECODER = json.JSONDecoder(strict=False)
+# Tokens of models → the tags that stand for them; every other token of a call separates its name from its arguments
+_CLOSES = lazy_compile(r"<[|｜](?:/\w+|[\w▁]*(?:end|suffix)|(?:end_|eo[mt]_|end▁of)[\w▁]*|call|return)[|｜]>", re.I)
+_BEGINS = lazy_compile(
+    r"<[|｜](?:(?:tool|function|action|python)(?![\w▁]*argument)[\w▁]*(?:begin|start|prefix|tag|call)|start_\w+)[|｜]>",
+    re.I,
+)
+_SEPARATES = lazy_compile(r"<[|｜][\w▁]{1,60}[|｜]>|\[ARGS\]|\[CALL_ID\]\w*")
+_LAST_TOKENS = lazy_compile(r"(?:(?:<[|｜][\w▁]{1,40}[|｜]>|</s>)\s*){1,8}$")
+_SPACED = lazy_compile(r"(</?)(?:[\w-]{1,20}:|｜DSML｜)(?=tool_call|function_call|invoke|function|parameter)")
+_GLM = lazy_compile(r"<arg_key>\s*([\w.-]{1,100})\s*</arg_key>\s*<arg_value>")
+# A message of gpt-oss: thoughts (analysis) or text; one with `to=` is a call
+_TEXT = r"[^<]{0,40}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>(.*?)(?:<\|(?:end|call|return)\|>|(?=<\|start\|>)|$)"
+_CHANNEL = lazy_compile(rf"(?:<\|start\|>)?(?:assistant)?\s?<\|channel\|>(\w+){_TEXT}", re.DOTALL)
+_TO = r"\s?to=([\w.:-]{1,100})"
+_CALL_CHANNEL = lazy_compile(
+    rf"(?:<\|start\|>)?(?:assistant)?(?:{_TO}\s?<\|channel\|>\w+|<\|channel\|>\w+{_TO}){_TEXT}", re.DOTALL
+)
+_IMAGINED = lazy_compile(r"<(?:tool_response|function_results?|tool_results?)>")
 # Words that introduce an example, not a call
 _EXAMPLE = lazy_compile(
     r"\b(?:examples?|e\.g\.|for instance|such as|would|could|can|looks? like|format|schema|sample|returns?|"
     r"responds?|response|output|payload|template)\b|例如|比如|示例|格式|样例|返回|输出",
     re.IGNORECASE,
 )
+# The line before a block that is only shown
+_INTRODUCES = lazy_compile(
+    r"^(?!.*(?:\b(?:I|let me|let's)\b|我)).*(?:\b(?:examples?|e\.g|for instance|looks? like|like (?:this|so)|such as)\b"
+    r"|例如|比如|示例|样例|像这样).*[:：]\W*$|<(?:example|pre|code|!--)[^>]*>?\W*$",
+    re.IGNORECASE,
+)
+# What stands before a block in its line if it is in a quotation, in marks of code, or indented
+_BEFORE_EXAMPLE = lazy_compile(r" {4}|\t|\s*>|[^`]*`(?:[^`]*`[^`]*`)*[^`]*$")
+_HEADING = lazy_compile(r"^#{1,6}\s", re.MULTILINE)
+LONGEST = 100_000  # characters of Python that may be calls
 INTRODUCTION = 300  # characters before a JSON call in a fence; after a longer text it is an example
 
 
@@ -60,27 +102,33 @@ class Spoken:
         self._tools, self._told = tools, told
         self._state: _State = "start"
         self._held, self._space, self._thought, self._pieces = "", "", "", list[str]()
-        self._in_line = False  # whether the beginning of the line was passed on
+        self._line, self._fence = "", _FENCE  # what was passed on of the line; what opened the code block
 
     def __call__(self, piece: str) -> None:
         self._held += piece
         while self._moved():
             pass
 
-    def end(self) -> tuple[str, tuple[ToolCall, ...]]:
-        """The text and the calls of the whole answer."""
+    def end(self, *, is_cut: bool = False) -> tuple[str, tuple[ToolCall, ...]]:
+        """The text and the calls of the whole answer. If it `is_cut`, a call that is not whole is returned, too: its
+        arguments cannot be read, so that the model is told."""
         calls: tuple[ToolCall, ...] = ()
         rest = self._held
         if self._state == "thought":
-            rest = ""
+            opened = _LINE_OPENS.search(rest)
+            calls, left = self._of_tags(rest[opened.start() :]) if opened else ((), "")
+            calls, rest = () if left.strip() else calls, ""  # only a call at the end of thoughts is meant
         elif self._state == "text" and not self._thought and _UNOPENED.search(rest):
             self._pieces, self._space, rest = [], "", ""
         elif self._state == "tag":
+            rest = _CALL_CHANNEL.sub(r"<tool_call>\1\2 \3</tool_call>", rest) if not self._pieces else rest
+            rest = _CHANNEL.sub(lambda one: one[2] * (one[1] != "analysis"), rest) if not self._pieces else rest
             calls, rest = self._of_tags(rest)
         elif self._state == "fence":
             calls, rest = self._of_fence(rest)
         elif self._state == "json":
-            calls = self._of_json(rest, must_be_offered=True)
+            calls = self._of_json(rest, must_be_offered=True) or self._of_python(rest)
+            calls = calls or (self._unreadable("", rest) if is_cut else ())
             rest = "" if calls else rest
         if not calls or rest.strip():
             self._pass_on((self._space if not calls else "\n\n") + (rest if not calls else rest.strip()))
@@ -124,17 +172,17 @@ class Spoken:
                 if not newline:
                     return False
                 self._say(line + newline)
-                self._held = rest
-                if line.strip() == _FENCE and self._in_line:
-                    self._state, self._in_line = "text", False
+                self._held, plain = rest, line.strip()
+                if self._line and plain.startswith(self._fence) and not plain.strip(self._fence[0]):
+                    self._state, self._line = "text", ""
                 else:
-                    self._in_line = True
+                    self._line = self._fence
                 return True
             case "fence":
                 # A block that may be a call stays held back; it is one only if nothing comes after it
-                _, _, inside = self._held.partition("\n")
+                first, _, inside = self._held.partition("\n")
                 body, closing, after = inside.partition(f"\n{_FENCE}")
-                if _may_be_call(body) and not (closing and after.strip()):
+                if (_may_be_call(body) or first.strip() == "```tool_code") and not (closing and after.strip()):
                     return False
                 self._state = "code"
                 return True
@@ -153,25 +201,31 @@ class Spoken:
         if not self._thought:
             if newline and (tag := _UNOPENED.search(line)):
                 self._held, self._thought, self._state = self._held[len(line + newline) :], tag[0].strip(), "start"
-                self._pieces, self._space, self._in_line = [], "", False
+                self._pieces, self._space, self._line = [], "", ""
                 return True
             last = line[line.rfind("<") :].rstrip()
             if not newline and last.startswith("<") and any(tag.startswith(last) for tag in _ENDS):
                 return False
-        if self._tools and not self._in_line:
-            if plain.startswith(_TAGS):
-                self._state = "tag"
-                return True
-            if plain.startswith(_FENCE):
+        if self._tools:
+            if not self._line and (fence := _FENCES.match(plain)):
                 if not newline:
                     return False
-                is_json = plain.removeprefix(_FENCE).strip().lower() in _LANGUAGES
-                self._state = "fence" if is_json else "code"
+                is_json = fence[0] == _FENCE and plain.removeprefix(_FENCE).strip().lower() in _LANGUAGES
+                self._state, self._fence = "fence" if is_json else "code", fence[0]
                 return True
-            if not newline and any(tag.startswith(plain) for tag in (*_TAGS, _FENCE)):
+            if not newline and not self._line and plain in {"", "`", "``", "~", "~~"}:
                 return False
+            starts = (found.start() for found in _OPENS.finditer(line))
+            at = next((at for at in starts if not _BEFORE_EXAMPLE.match(self._line + line[:at])), -1)
+            opened, begun = at >= 0, None if newline else _MAY_OPEN.search(line)
+            if opened or begun is not None:
+                line = line[: at if begun is None or opened else begun.start()]
+                self._say(line)
+                self._held, self._line = self._held[len(line) :], self._line + line
+                self._state = "tag" if opened else "text"
+                return opened
         self._say(line + newline)
-        self._held, self._in_line = self._held[len(line + newline) :], not newline
+        self._held, self._line = self._held[len(line + newline) :], "" if newline else self._line + line
         return True
 
     def _say(self, text: str) -> None:
@@ -193,44 +247,97 @@ class Spoken:
         """The calls of the blocks in `text`, and what is left of it."""
         calls: list[ToolCall] = []
         left: list[str] = []
-        at = 0
-        while (block := _BLOCK.search(text, at)) is not None:
-            name = block["function"] or block["invoke"]
-            if not name and _INNER.match(text, block.end()):
-                left.append(text[at : block.start()])
-                at = block.end()
+        body, at = _with_tags(text), 0
+        while (block := _BLOCK.search(body, at)) is not None:
+            begin, name = block.end(), block["function"] or block["named"] or ""
+            if not name and _BLOCK.match(body, _BETWEEN.match(body, begin).end()):  # type: ignore[union-attr]  # it matches everything
+                left.append(body[at : block.start()])
+                at = begin
                 continue
-            end = _END.search(text, block.end())
-            inside = text[block.end() : end.start() if end else len(text)]
-            found = self._named(name, inside) if name else self._of_json(inside, must_be_offered=False)
-            if not found:
+            head = None if name else _HEAD.match(body, begin)
+            after = _after(body, head.end() if head else begin)
+            following = _BLOCK.search(body, after)
+            stop = following.start() if following else len(body)
+            end = _END.search(body, after, stop)
+            stop = end.start() if end else stop
+            inside = body[begin:stop]
+            read = () if name else self._of_json(inside, must_be_offered=False) or self._of_python(inside)
+            if not read and (name or head):  # JSON, or an element for each argument
+                rest = body[head.end() if head else begin : stop]
+                found = [] if rest.lstrip().startswith("{") else list(_PARAMETER.finditer(rest))
+                given = {
+                    one["plain"] or one["named"]: one["value"].removeprefix("\n").removesuffix("\n") for one in found
+                }
+                arguments = given if found else read_arguments(rest)
+                # A value without an end may be only the first half
+                if arguments is not None and not (found and found[-1]["end"] is None and not (end or following)):
+                    read = (self._call(head["name"] if head else name, arguments),)
+                read = read if name or rest.strip() or all(map(self._is_offered, read)) else ()
+            read = read or self._unreadable(name, inside)
+            if not read:
                 return (), text
-            calls += found
-            left.append(text[at : block.start()])
-            at = end.end() if end else len(text)
-        return tuple(calls), _END.sub("", "".join((*left, text[at:])))
+            calls += read
+            left.append(body[at : block.start()])
+            at = end.end() if end else stop
+        rest = _IMAGINED.split(_END.sub("", "".join((*left, body[at:]))))[0]
+        before = "".join(self._pieces)
+        is_document = bool(rest.strip()) and (self._line.strip() or _HEADING.search(before) or _HEADING.search(rest))
+        if self._state == "tag" and (is_document or _INTRODUCES.search(before.rpartition("\n")[2])):
+            return (), text
+        return tuple(calls), rest
 
-    def _named(self, name: str, inside: str) -> tuple[ToolCall, ...]:
-        """The call of a block that has the name in its tag, with JSON or with an element for each argument."""
-        if "parameter" not in inside or inside.lstrip().startswith("{"):
-            arguments = read_arguments(inside)
-        else:
-            arguments = dict(_parameters(inside))
-        return () if arguments is None else (self._call(name, arguments),)
+    def _of_python(self, text: str) -> tuple[ToolCall, ...]:
+        """The calls of offered tools that are written as Python: `[read(file_path="a")]`, or one in each line."""
+        calls: list[ToolCall] = []
+        try:
+            for line in ast.parse(text.strip()[:LONGEST]).body:
+                written: Any = getattr(line, "value", None)
+                one: Any
+                for one in written.elts if isinstance(written, ast.List) else [written]:
+                    name = ast.unparse(one.func).removesuffix(".call")
+                    given = {str(word.arg): ast.literal_eval(word.value) for word in one.keywords}
+                    if one.args:
+                        return ()
+                    calls.append(self._call(name, given))
+        except (SyntaxError, ValueError, AttributeError, TypeError, RecursionError, MemoryError):
+            return ()
+        return tuple(calls) if all(map(self._is_offered, calls)) else ()
+
+    def _is_offered(self, call: ToolCall) -> bool:
+        return any(tool.name == call.name for tool in self._tools)
+
+    def _unreadable(self, name: str, inside: str) -> tuple[ToolCall, ...]:
+        """A call of an offered tool whose arguments cannot be read; none if there is no name."""
+        found = _NAME.search(inside) or _HEAD.match(inside)
+        name = name or (found[1] if found else "")
+        call = meant(ToolCall(id=f"text-{uuid4().hex[:16]}", name=name, arguments=inside), self._tools)
+        return (call,) if self._is_offered(call) and read_arguments(inside) is None else ()
 
     def _of_fence(self, text: str) -> tuple[tuple[ToolCall, ...], str]:
         """The calls of a code block at the end of an answer, after a short text that does not call it an example."""
         before = "".join(self._pieces)
         if len(before) > INTRODUCTION or _FENCE in before or _EXAMPLE.search(before):
             return (), text
-        inside = text.partition("\n")[2].rstrip().removesuffix(_FENCE)
+        first, _, inside = text.partition("\n")
+        inside = inside.rstrip().removesuffix(_FENCE)
         calls = self._of_json(inside, must_be_offered=True)
+        calls = calls or (self._of_python(inside) if first.strip() == "```tool_code" else ())
         return calls, "" if calls else text
 
     def _of_json(self, text: str, *, must_be_offered: bool) -> tuple[ToolCall, ...]:
         """The calls of a JSON object, of a list of them, or of one in each line; none if one of them is not a call."""
-        values = _values(text)
-        calls = [self._of_value(value, must_be_offered=must_be_offered) for value in values or ()]
+        whole = _loaded(text) if text.strip() else False
+        whole = _loaded(whole) if isinstance(whole, str) else whole
+        values: list[Any] = whole if isinstance(whole, list) else [whole] if isinstance(whole, dict) else []
+        if not values and whole is False:  # one after the other
+            at = _BETWEEN.match(text).end()  # type: ignore[union-attr]  # it matches everything
+            with suppress(ValueError, RecursionError):
+                while at < len(text):
+                    value, at = _DECODER.raw_decode(text, at)
+                    values.append(value)
+                    at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]  # as before
+            values = values if at >= len(text) else []
+        calls = [self._of_value(value, must_be_offered=must_be_offered) for value in values]
         return tuple(call for call in calls if call) if calls and all(calls) else ()
 
     def _of_value(self, value: Any, *, must_be_offered: bool) -> ToolCall | None:
@@ -240,15 +347,18 @@ class Spoken:
         value = inner if isinstance(inner, dict) else value
         names = [value[key] for key in ("name", "tool", "tool_name", "function") if isinstance(value.get(key), str)]
         found = [value[key] for key in _ARGUMENTS if key in value]
-        others = value.keys() - {*_ARGUMENTS, *_KEYS, "call_id"}
+        if not names and not must_be_offered and len(value) == 1:
+            names, found = list(value), list(value.values())
+            value = {}
+        others = value.keys() - {*_ARGUMENTS, *_KEYS, "call_id", "tool_call_id"}
         if len(names) != 1 or len(found) > 1 or others or (must_be_offered and not found):
             return None
         arguments = found[0] if found else {}
-        arguments = read_arguments(arguments) if isinstance(arguments, str) else arguments
+        arguments = read_arguments(arguments or "") if isinstance(arguments, str | None) else arguments
         if not isinstance(arguments, dict):
             return None
         call = self._call(names[0], arguments)
-        return None if must_be_offered and call.name not in {tool.name for tool in self._tools} else call
+        return None if must_be_offered and not self._is_offered(call) else call
 
     def _call(self, name: str, arguments: dict[str, Any]) -> ToolCall:
         call = ToolCall(id=f"text-{uuid4().hex[:16]}", name=name, arguments=json.dumps(arguments, ensure_ascii=False))
@@ -264,26 +374,24 @@ def _may_be_call(text: str) -> bool:
     return key in _KEYS if begin["end"] else any(one.startswith(key) for one in _KEYS)
 
 
-def _values(text: str) -> list[Any]:
-    """The JSON values of a text: one, the items of a list, or one in each line; none if the text is something else."""
-    held = read_arguments(text) if text.strip() else None
-    if held is not None:
-        return [held]
-    try:
-        values = [json.loads(text, strict=False)]
-    except (ValueError, RecursionError):
-        try:
-            values = [json.loads(line) for line in text.splitlines() if line.strip()]
-        except (ValueError, RecursionError):
-            return []
-    return values[0] if len(values) == 1 and isinstance(values[0], list) else values
+def _with_tags(text: str) -> str:
+    """Blocks of calls in the tags that the kernel reads, whatever tokens the model writes."""
+    text = _LAST_TOKENS.sub("", _SPACED.sub(r"\1", text))
+    text = _GLM.sub(r"<parameter=\1>", text).replace("</arg_value>", "</parameter>") if "<arg_key>" in text else text
+    if text[:2] not in {"<|", "<｜", "[T"}:
+        return text
+    return _SEPARATES.sub(" ", _BEGINS.sub("<tool_call>", _CLOSES.sub("</tool_call>", text)))
 
 
-def _parameters(text: str) -> Iterator[tuple[str, str]]:
-    """The arguments that have an element each, as text."""
-    for begin in _PARAMETER.finditer(text):
-        value = text[begin.end() :].partition(_PARAMETER_END)[0]
-        yield begin["plain"] or begin["named"], value.removeprefix("\n").removesuffix("\n")
+def _after(text: str, at: int) -> int:
+    """Where the JSON or the elements that begin here end."""
+    begin = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]  # it matches everything
+    if text[begin : begin + 1] in {"{", "["}:
+        with suppress(ValueError, RecursionError):
+            return _DECODER.raw_decode(text, begin)[1]
+    while (element := _PARAMETER.match(text, begin)) is not None:
+        at, begin = element.end(), _BETWEEN.match(text, element.end()).end()  # type: ignore[union-attr]  # as before
+    return at
 
 
 # A call in the names and arguments of another coding agent is translated once, when the answer arrives: guards,
@@ -349,7 +457,9 @@ _SKILLS = frozenset("skill useskill loadskill activateskill readskill runskill".
 _EDITORS = frozenset("strreplacebasededittool strreplaceeditor strreplaceedittool texteditor".split())
 _OF_EDITOR = {"view": READ, "create": WRITE, "str_replace": EDIT, "insert": EDIT}
 _PYTHONS = frozenset("python codeinterpreter executepython runpython".split())
-_PREFIX = lazy_compile(r"(?:functions?|tools?|default_api|multi_tool_use|builtin)(?:\.|::?|__)")
+_PREFIX = lazy_compile(
+    r"(?:functions?|tools?|default_api|multi_tool_use|builtin|container|repo_browser|assistant)(?:\.|::?|__)"
+)
 _SUFFIX = lazy_compile(r":\d{1,4}$")
 
 
@@ -365,11 +475,20 @@ def meant(call: ToolCall, offered: Sequence[ToolSpec]) -> ToolCall:
     return replace(call, name=name, arguments=json.dumps(wanted, ensure_ascii=False))
 
 
-def without_patches(calls: Iterable[ToolCall], offered: Sequence[ToolSpec]) -> tuple[ToolCall, ...]:
-    """The calls; one of `edit` whose argument is a patch in the form of Codex becomes a call for each file that the
-    patch adds or updates. A patch that also deletes or moves a file, or cannot be read, stays as it is."""
+def unpacked(calls: Iterable[ToolCall], offered: Sequence[ToolSpec]) -> tuple[ToolCall, ...]:
+    """The calls. One of OpenAI's `multi_tool_use.parallel` becomes the calls that it holds, and one of `edit` whose
+    argument is a patch in the form of Codex a call for each file that the patch adds or updates. A patch that also
+    deletes or moves a file, or cannot be read, stays as it is."""
     names = {spec.name for spec in offered}
-    return tuple(part for call in calls for part in _without_patch(call, names))
+    each: list[ToolCall] = []
+    for call in calls:
+        uses = (read_arguments(call.arguments) or {}).get("tool_uses") if call.name not in names else None
+        parts = [use for use in uses if isinstance(use, dict)] if isinstance(uses, list) else []
+        for at, use in enumerate(parts):
+            name, given = str(use.get("recipient_name")), json.dumps(use.get("parameters"))
+            each.append(meant(ToolCall(id=f"{call.id}-{at}", name=name, arguments=given), offered))
+        each += [] if parts else [call]
+    return tuple(part for call in each for part in _without_patch(call, names))
 
 
 def _without_patch(call: ToolCall, offered: Collection[str]) -> list[ToolCall]:
@@ -457,16 +576,16 @@ def _loaded(text: str) -> Any:
         plain = plain.strip("`").removeprefix("json")
     for tried in (plain, without_last_commas(plain)):
         try:
-            held = json.loads(tried, strict=False, parse_constant=_never)
-            json.dumps(held, ensure_ascii=False).encode()  # a lone surrogate is not a character
+            held = json.loads(tried, strict=False)
+            json.dumps(held, ensure_ascii=False, allow_nan=False).encode()  # nor is a lone surrogate a character
         except (ValueError, RecursionError):
             continue
         return held
+    with suppress(ValueError, SyntaxError, RecursionError, MemoryError, TypeError):  # as Python writes it
+        held = ast.literal_eval(plain) if plain[:1] in {"{", "["} and len(plain) <= LONGEST else None
+        if json.dumps(held, ensure_ascii=False, allow_nan=False).encode() and held is not None:
+            return held
     return False
-
-
-def _never(_value: str) -> None:
-    raise ValueError("no number of JSON")
 
 
 def without_last_commas(text: str) -> str:
@@ -486,7 +605,7 @@ def without_last_commas(text: str) -> str:
 
 def _name(written: str, arguments: Mapping[str, Any], offered: set[str]) -> str:
     """The offered tool that a name means; the name itself if there is none."""
-    short = _SUFFIX.sub("", _PREFIX.sub("", written.strip(), count=1))
+    short = _SUFFIX.sub("", _PREFIX.sub("", written.partition("<|")[0].strip(), count=1))
     for name in (written, written.strip(), short):
         if name in offered:
             return name
@@ -508,7 +627,9 @@ def _arguments(written: str, arguments: Mapping[str, Any], spec: ToolSpec) -> di
     given = dict(arguments)
     if written in _EDITORS:
         given.pop("command", None)
-    if reshape := _RESHAPED.get(spec.name) if _is_own(spec, fields) else None:
+    # The kernel's own tool, and not another one of the same name
+    is_own = set(needed) <= set(ALIASES.get(spec.name, ())) <= set(fields)
+    if reshape := _RESHAPED.get(spec.name) if is_own else None:
         given = reshape(written, given)
     own = {alias: name for name, aliases in ALIASES.get(spec.name, {}).items() for alias in aliases if name in fields}
     is_closed = spec.schema.get("additionalProperties") is False
@@ -526,11 +647,6 @@ def _arguments(written: str, arguments: Mapping[str, Any], spec: ToolSpec) -> di
             continue
         wanted[name] = _converted(value, fields[name].get("type")) if isinstance(fields.get(name), Mapping) else value
     return wanted
-
-
-def _is_own(spec: ToolSpec, fields: Mapping[str, Any]) -> bool:
-    """Whether this is the kernel's own tool, and not another one of the same name."""
-    return set(spec.schema.get("required") or ()) <= set(ALIASES.get(spec.name, ())) <= set(fields)
 
 
 def _converted(value: Any, kind: object) -> Any:
@@ -616,7 +732,8 @@ def _of_run(written: str, given: dict[str, Any]) -> dict[str, Any]:
             held = _loaded(given[key]) if is_list else given[key]
             if isinstance(held, list) and all(isinstance(one, str) for one in held):
                 given.pop(key)
-                given |= {"command": held[2]} if _is_shell(held) else {"argv": held}
+                is_shell = len(held) == 3 and held[0].rpartition("/")[2] in {"bash", "sh", "zsh"}
+                given |= {"command": held[2]} if is_shell and held[1] in {"-c", "-lc"} else {"argv": held}
         elif plain in {"timeoutms", "timeoutmilliseconds"}:
             number = _number(str(given.pop(key)))
             given |= {} if number is None else {"timeout": max(int(number / 1000), 1)}
@@ -630,10 +747,6 @@ def _of_run(written: str, given: dict[str, Any]) -> dict[str, Any]:
             line = shlex.join(argv) if isinstance(argv, list) else "".join(lines[:1])
             given["command"] = f"cd {shlex.quote(folder)} && {line}"
     return given
-
-
-def _is_shell(argv: Sequence[str]) -> bool:
-    return len(argv) == 3 and argv[0].rpartition("/")[2] in {"bash", "sh", "zsh"} and argv[1] in {"-c", "-lc"}
 
 
 _RESHAPED: Mapping[str, Callable[[str, dict[str, Any]], dict[str, Any]]] = {

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.tree import read_inside
-from navigator_kernel.adapters.models.calls import Spoken, meant, without_patches
+from navigator_kernel.adapters.models.calls import Spoken, meant, unpacked
 from navigator_kernel.adapters.models.faults import UNKNOWN, failed_kind, own_words, repair, reported, spent_on, taken
 from navigator_kernel.adapters.models.providers import (
     EXTRA,
@@ -232,17 +232,18 @@ class WireModel:
 
         if held.told is None:
             held.spoken("".join(part.content for part in response.parts if isinstance(part, parts.TextPart)))
-        text, spoken = held.spoken.end()
+        is_cut = response.finish_reason == "length"
+        text, spoken = held.spoken.end(is_cut=is_cut)
         spoken = spoken if asked.calls else ()
         text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
-        calls = without_patches(_calls(response, asked) or spoken, asked.tools)
+        calls = unpacked(_calls(response, asked) or spoken, asked.tools)
         if not calls and not text.strip():
             held.lost += spent_on(response)
             raise self._failed(self._not_an_answer("empty"))
         plain = all(isinstance(part, parts.ToolCallPart | parts.TextPart) for part in response.parts)
         kept = "" if plain else parts.ModelMessagesTypeAdapter.dump_json([_rewritten(response, text, calls)]).decode()
         message = ChatMessage(role="assistant", text=text, calls=calls, wire=kept)
-        finish = "calls" if spoken else _FINISHES.get(response.finish_reason, "other")
+        finish: Finish = "calls" if spoken and not is_cut else _FINISHES.get(response.finish_reason, "other")
         return Completion(message=message, model=self.name, finish=finish, spent=spent_on(response))
 
     def _failure(self, error: Exception, held: _Request) -> KernelError:
@@ -256,7 +257,9 @@ class WireModel:
             return self._too_slow(self.models.idle, "between_two_words" if held.begun else "to_its_first_word")
         kind = failed_kind(error)
         kind = self._not_an_answer(kind) if kind in {"unreadable", "cut_off"} else kind
-        facts = {"retry_after": getattr(error, "retry_after", None), "said": self._said(error)}
+        secret = self._key.value if self._key else ""  # the provider's own words may contain it
+        words = own_words(error).replace(secret, REDACTED) if secret else own_words(error)
+        facts = {"retry_after": getattr(error, "retry_after", None), "said": shorten(clean(words, lines=False), SAID)}
         facts |= {"status": getattr(error, "status_code", None)}
         broke = getattr(error, "in_stream", False) and reported(error) and kind not in {"redirected", "web_page"}
         return self._failed(kind, in_stream=broke, **facts)
@@ -274,13 +277,6 @@ class WireModel:
         held = {"kind": "timeout", "model": self.name, "limit": limit, "seconds": seconds}
         message, hint = failure_text(held)
         return TimedOut(message, hint=hint, **held)
-
-    def _said(self, error: Exception) -> str:
-        """The provider's own words, with the key replaced if they contain it."""
-        text = own_words(error)
-        if self._key and self._key.value:
-            text = text.replace(self._key.value, REDACTED)
-        return shorten(clean(text, lines=False), SAID)
 
 
 class _Request:
@@ -380,7 +376,8 @@ def _calls(response: Any, asked: Asked) -> tuple[ToolCall, ...]:
     for part in response.parts:
         if isinstance(part, ToolCallPart):
             own = f"{part.tool_call_id}-{len(calls)}" if part.tool_call_id in calls else part.tool_call_id
-            calls[own] = meant(ToolCall(id=own, name=part.tool_name, arguments=_arguments(part)), asked.tools)
+            given = part.args if isinstance(part.args, str) else part.args_as_json_str()  # it may be no JSON
+            calls[own] = meant(ToolCall(id=own, name=part.tool_name, arguments=given), asked.tools)
     return tuple(calls.values())
 
 
@@ -403,11 +400,6 @@ def _rewritten(response: Any, text: str, calls: Sequence[ToolCall]) -> Any:
             kept.append(part)
     kept += [ToolCallPart(tool_name=call.name, args=call.arguments, tool_call_id=call.id) for call in left]
     return changed(response, parts=kept)
-
-
-def _arguments(part: Any) -> str:
-    """The arguments as the model wrote them, which may not be JSON."""
-    return part.args if isinstance(part.args, str) else str(part.args_as_json_str())
 
 
 def _text_of(event: Any) -> str:

@@ -34,8 +34,10 @@ def failed_kind(error: Exception) -> str:
         (wrong.ContentFilterError, "filtered"),
     )
     kind = next((kind for held, kind in table if isinstance(error, held)), "")
-    if kind == "key_refused":
-        return "forbidden" if _is_forbidden(error) else kind
+    if kind == "key_refused" and getattr(error, "status_code", None) == 403:  # it may be about a region or a model
+        words = (getattr(error, name, None) for name in ("provider_error_code", "provider_error_type"))
+        said = " ".join([*(str(word) for word in words if word), own_words(error)]).lower()
+        return kind if any(word in said for word in _KEY_WORDS) else "forbidden"
     if kind:
         return kind
     if isinstance(error, wrong.ModelConnectionError):
@@ -90,15 +92,6 @@ def spent_on(response: Any) -> Spent:
     held = {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cache_read_tokens}
     unknown = 0 if usage.input_tokens or usage.output_tokens else 1
     return Spent(requests=1, cost=cost, priced=priced, unknown=unknown, **held)
-
-
-def _is_forbidden(error: Exception) -> bool:
-    """Whether it is a 403 that is not about the key, but about a region or a model that the account may not use."""
-    if getattr(error, "status_code", None) != 403:
-        return False
-    words = (getattr(error, name, None) for name in ("provider_error_code", "provider_error_type"))
-    said = " ".join([*(str(word) for word in words if word), own_words(error)]).lower()
-    return not any(word in said for word in _KEY_WORDS)
 
 
 def _unreachable(error: Exception) -> str:

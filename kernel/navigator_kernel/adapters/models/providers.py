@@ -162,10 +162,16 @@ def wire(provider: str, model: str, models: Models, key: Key, http: Any) -> Any:
         raise NotFound(f"there is no key for {provider!r}{where}", hint=hint)
     try:
         if held is not None and held.kind == "openai":
-            opened = _compatible(provider, model, held, key, http)
+            opened: Any = _compatible(provider, model, held, key, http)
         else:
             kind = held.kind if held else provider
-            made = _with_address(infer_provider_class(kind), held, key, http)
+            maker, value = infer_provider_class(kind), key.value or NEVER
+            given: dict[str, Any] = {"api_key": value, "http_client": http}
+            if held is not None and "base_url" in inspect.signature(maker.__init__).parameters:
+                given["base_url"] = held.url
+            elif held is not None:
+                given = {"openai_client": _service(NEVER, held, key, http).client}
+            made = maker(**given)
             opened = infer_model(f"{kind}:{model}", provider_factory=lambda _: made)
         opened.profile["thinking_tags"] = THOUGHTS
         client: Any = getattr(opened, "client", None)
@@ -217,15 +223,6 @@ def _service(provider: str, held: ModelProvider, key: Key, http: Any) -> Any:
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
     return OpenAICompatibleProvider(provider, base_url=held.url, api_key=key.value or NEVER, http_client=http)
-
-
-def _with_address(kind: Any, held: ModelProvider | None, key: Key, http: Any) -> Any:
-    value = key.value or NEVER
-    if held is None:
-        return kind(api_key=value, http_client=http)
-    if "base_url" in inspect.signature(kind.__init__).parameters:
-        return kind(base_url=held.url, api_key=value, http_client=http)
-    return kind(openai_client=_service(NEVER, held, key, http).client)
 
 
 # How each model uses tools, as found by `navigator model test`, for all projects of the person

@@ -41,6 +41,11 @@ IGNORED = b"""\
 !/workflows/
 !/workflows/**
 """
+# The person's pytest and go would otherwise run tests that a model wrote in a workspace, outside the sandbox
+UNCOLLECTED = {
+    "conftest.py": b'# Made by navigator: pytest collects no file below mybox\ncollect_ignore_glob = ["*"]\n',
+    "go.mod": b"// Made by navigator: go takes no file below mybox for a part of the project\nmodule mybox.invalid\n",
+}
 
 
 class Place(Struct, frozen=True):
@@ -240,18 +245,20 @@ class ProjectState:
 
 class ProjectWriter(FolderWriter):
     """Writes below one project. Before the first write below its `mybox`, makes a `.gitignore` there that ignores all
-    but the workflows (X-42); an existing `.gitignore` stays as it is."""
+    but the workflows (X-42), and before the first one in a workspace `UNCOLLECTED`; existing files stay as they are."""
 
     def __init__(self, roots: Sequence[Path], root: Path) -> None:
         super().__init__(roots, within=root)
-        self._box: Path | None = Path(os.path.realpath(root)) / BOX
+        self._box, self._wanted = Path(os.path.realpath(root)) / BOX, {".gitignore": IGNORED, **UNCOLLECTED}
 
     def _checked(self, path: Path) -> Path:
-        real, box = super()._checked(path), self._box
-        if box is not None and real.is_relative_to(box):
-            self._box = None
-            if not os.path.lexists(box / ".gitignore"):
-                FolderWriter([box]).create(box / ".gitignore", IGNORED, mode=0o644)
+        real = super()._checked(path)
+        if self._wanted and real.is_relative_to(self._box):
+            is_workspace = real.is_relative_to(self._box / "workspace")
+            for name in [".gitignore", *(UNCOLLECTED if is_workspace else ())]:
+                data = self._wanted.pop(name, b"")
+                if data and not os.path.lexists(self._box / name):
+                    FolderWriter([self._box]).create(self._box / name, data, mode=0o644)
         return real
 
 

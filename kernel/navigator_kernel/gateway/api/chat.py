@@ -21,6 +21,7 @@ from navigator_kernel.text import Language, lazy_compile
 from navigator_kernel.values.http.endpoint import Call, Caller, Endpoint, HttpProblem
 from navigator_kernel.values.http.sse import EVENT_STREAM, PING, frame
 from navigator_kernel.values.request import Message, Session
+from navigator_kernel.values.rights import words_in
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
@@ -32,10 +33,13 @@ Which = Literal["page", "all"]
 
 
 class ChatMessage(Struct, frozen=True, forbid_unknown_fields=True):
-    """The person's message. `language` is that of the answer; by default it is the message's."""
+    """The person's message. `language` is that of the answer; by default it is the message's. `allow` are the rights
+    that a skill's tools have for this message without a question, as `--allow` gives them: `run`, `scripts`, `read`,
+    `edit:FOLDER/`. It needs a token with the role approve."""
 
     message: Annotated[str, Meta(min_length=1, max_length=LONGEST)]
     language: Language | None = None
+    allow: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
 
 
 class StartedRun(Struct, frozen=True, kw_only=True):
@@ -75,7 +79,11 @@ async def run_events(gateway: Gateway, call: Call) -> EventStreamResponse:
     """Replays the events of a run after `Last-Event-ID` or `after`, then follows it to its end."""
     run = call.path["run"]
     session = gateway.session_of_run(call.caller, run)
-    after = _after(run, call)
+    position, last = call.query.after, call.headers.get("last-event-id", "")
+    found = _POSITION.fullmatch(last)
+    if position is None and last and (found is None or found[1] != run):
+        raise HttpProblem(400, "usage", "Last-Event-ID does not belong to this run")
+    after = int(found[2]) if position is None and found else -1 if position is None else int(position)
     frames = _frames(gateway.runs.feeds.find(run), session, call.query.events)
     return EventStreamResponse(_pieces(gateway.runs.feeds.follow(run, after), frames, after))
 
@@ -117,8 +125,11 @@ async def begin(
     """Starts the run of a message and waits for its first event, at most `patience` seconds; raises the error if it
     cannot start."""
     refuse_message(body.message)
+    if body.allow and not caller.may("approve"):
+        hint = "navigator serve --new-token --role approve"
+        raise HttpProblem(403, "role", "`allow` needs a token with the role approve", hint=hint)
     name = gateway.session_id(caller, session)
-    message = Message(text=body.message, attended=False, language=body.language)
+    message = Message(text=body.message, attended=False, language=body.language, allow=words_in(body.allow))
 
     def asked(turns: Turns) -> tuple[Message, Session]:
         return message, turns.session(name)
@@ -154,19 +165,6 @@ def _frames(feed: Feed | None, session: str, which: Which) -> Frames:
     if feed is None:
         return Frames(session, which)
     return feed.frames.setdefault((session, which), Frames(session, which))
-
-
-def _after(run: str, call: Call) -> int:
-    """The position from which a client continues; 400 if it belongs to another run."""
-    if call.query.after is not None:
-        return int(call.query.after)
-    last = call.headers.get("last-event-id", "")
-    if not last:
-        return -1
-    found = _POSITION.fullmatch(last)
-    if found is None or found[1] != run:
-        raise HttpProblem(400, "usage", "Last-Event-ID does not belong to this run")
-    return int(found[2])
 
 
 _endpoint = partial(Endpoint, tag="chat", role="chat")
