@@ -39,10 +39,10 @@ TERMINATED = f"$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.{TASKS}"
 DIGEST = "Nav-Digest"  # header: the digest of the skill that the packet is for
 DELIVERIES = 3
 WITHDRAWN = "Unacknowledged message was deleted"  # the broker's reason where an owner withdrew a task
+EXPIRED = "its time is over"  # the worker's, for a task that nobody waits for any more
+NOT_DEAD = {WITHDRAWN, EXPIRED}
 DAY = 24 * 60 * 60.0
-NO_STREAM = 10059  # codes of the broker
-CONSUMER_EXISTS = 10148
-STREAM_EXISTS = 10058
+STREAM_EXISTS = 10058  # the broker's code
 
 GONE = (NoStreamResponseError, NoRespondersError, ServiceUnavailableError)  # nobody keeps such a stream
 _POOL = lazy_compile(r"(?:skills|worker|mcp\.[A-Za-z0-9_-]{1,64})")

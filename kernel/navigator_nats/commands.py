@@ -88,6 +88,7 @@ def cluster() -> click.Command:
             return
         say_lines(
             f"worker {each['name']}: {' '.join(each['pools'])}, {each['running']} under way, {each['done']} done"
+            + (", ends" if each["ending"] else "")
             for each in body["workers"]
         )
         say_lines(
@@ -119,6 +120,19 @@ def cluster() -> click.Command:
             say_lines(problems or ["nothing is wrong"])
         if problems:
             click.get_current_context().exit(1)
+
+    @group.command("drain", short_help="Let a worker, or all of a host, end after their tasks")
+    @click.argument("host")
+    @URL
+    @json_option
+    def drain(*, host: str, url: str, as_json: bool) -> None:
+        """Tell the worker HOST, or all workers of that host, to take no more tasks and to end after those they have."""
+        _needed()
+        told = _asked(url, lambda held: held.drain(host))
+        if as_json:
+            document({"workers": told, "exit_code": 0})
+        else:
+            say_lines(f"worker {name} ends after its tasks" for name in told)
 
     @group.command("init", short_help="Write a broker's configuration, with a key for each host")
     @click.argument("folder", type=click.Path(path_type=Path))

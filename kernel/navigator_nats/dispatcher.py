@@ -300,7 +300,7 @@ class NatsDispatcher:
                 with suppress(NotFoundError):
                     raw = await jetstream.get_msg(TASKS, seq=advisory["stream_seq"])
                     packet = packet_from_yaml((raw.data or b"").decode())
-            if packet is None or advisory.get("reason") == broker.WITHDRAWN:
+            if packet is None or advisory.get("reason") in broker.NOT_DEAD:
                 return
             if "deliveries" in advisory and "reason" not in advisory:
                 times = advisory["deliveries"]

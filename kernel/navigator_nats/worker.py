@@ -7,10 +7,11 @@ three quarters of the acknowledgement limit, it stops the task before another wo
 from __future__ import annotations
 
 import asyncio
-import json
+import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -42,6 +43,26 @@ class _Running(Struct):
     lost: bool = False
 
 
+class Answer(Struct):
+    """What a worker says of itself: how many tasks are `running` and `done`, and whether it takes no more."""
+
+    name: str
+    host: str
+    pools: list[str]
+    slots: int
+    running: int
+    done: int
+    ending: bool = False
+
+
+class _Queue(Struct, frozen=True):
+    """What the broker says of a pool's queue: its acknowledgement limit, and `ahead`, the seconds that the broker's
+    clock is ahead of this process's monotonic one. A worker's own clock may be wrong."""
+
+    ack_wait: float
+    ahead: float
+
+
 class Worker(Struct, kw_only=True):
     """Carries out tasks of `pools`, `slots` of each at once, until `stop` is called."""
 
@@ -49,13 +70,14 @@ class Worker(Struct, kw_only=True):
     settings: broker.Settings
     name: str
     pools: tuple[str, ...]
+    host: str = field(default_factory=socket.gethostname)
     slots: int = 1
     tell: Callable[[str], None] = lambda _line: None
     done: int = 0
     _running: dict[str, _Running] = field(default_factory=dict)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _client: Client | None = None
-    _ack_wait: dict[str, float] = field(default_factory=dict)
+    _queues: dict[str, _Queue] = field(default_factory=dict)
 
     async def run(self) -> None:
         """Works until `stop`; tasks under way are ended first."""
@@ -124,6 +146,10 @@ class Worker(Struct, kw_only=True):
             self.tell(f"a task that cannot be read was refused: {error}")
             await self._refuse(message, f"its packet cannot be read: {type(error).__name__}")
             return
+        queue = await self._queue(pool, message, packet.constraints.timeout)
+        if queue is None:  # its owner has given it up, or is gone; another one that continues its run sends it again
+            await self._refuse(message, broker.EXPIRED)
+            return
         if (problem := self._other_skill(packet, (message.headers or {}).get(DIGEST, ""))) is not None:
             self.tell(str(problem))
             if message.metadata.num_delivered < DELIVERIES:
@@ -133,7 +159,7 @@ class Worker(Struct, kw_only=True):
             await self._refuse(message, str(problem))
             await self._ring(packet)
             return
-        await self._work(message, packet, key, local, began, await self._limit(pool))
+        await self._work(message, packet, key, local, began, queue.ack_wait)
 
     def _other_skill(self, packet: Packet, digest: str) -> KernelError | None:
         """Why this host must not carry out the packet: its skill has other bytes than the owner's, or is not here."""
@@ -189,12 +215,17 @@ class Worker(Struct, kw_only=True):
     async def _ring(self, packet: Packet) -> None:
         await self._connection.publish(broker.subject_of(EVENTS, packet), DONE)
 
-    async def _limit(self, pool: str) -> float:
-        """The acknowledgement limit of the pool's queue, which its owner set."""
-        if pool not in self._ack_wait:
-            info = await self._connection.jetstream(timeout=3).consumer_info(TASKS, broker.consumer_of(pool))
-            self._ack_wait[pool] = float(info.config.ack_wait or self.settings.ack_wait)
-        return self._ack_wait[pool]
+    async def _queue(self, pool: str, message: Msg, seconds: float) -> _Queue | None:
+        """The pool's queue; None if the message has been in it for more than `seconds`. The broker's clock may have
+        been set since it was asked, so what seems to be over is asked about again."""
+        if (queue := self._queues.get(pool)) is None or _age(message, queue) > seconds:
+            answer = await self._connection.request(
+                f"$JS.API.CONSUMER.INFO.{TASKS}.{broker.consumer_of(pool)}", timeout=3
+            )
+            info = msgspec.json.decode(answer.data)
+            ahead = datetime.fromisoformat(info["ts"]).timestamp() - time.monotonic()
+            self._queues[pool] = queue = _Queue(info["config"]["ack_wait"] / 1e9, ahead)
+        return None if _age(message, queue) > seconds else queue
 
     async def _renew(self, message: Msg, packet: Packet, running: _Running, confirmed: float, limit: float) -> None:
         """Renews the task at a third of the limit, and stops it if nothing was confirmed for too long."""
@@ -228,9 +259,19 @@ class Worker(Struct, kw_only=True):
             await running.dispatcher.cancel(running.task)
 
     async def _asked(self, message: Msg) -> None:
-        """Says who works here."""
+        """Says who works here; a worker that the message names takes no more tasks and ends after those it has."""
+        if message.data.decode(errors="replace") in {self.name, self.host}:
+            self.tell(f"worker {self.name} was told to take no more tasks")
+            self._stopping.set()
         if message.reply:
-            pools, under_way = list(self.pools), len(self._running)
-            answer = {"name": self.name, "pools": pools, "slots": self.slots, "running": under_way, "done": self.done}
+            is_ending = self._stopping.is_set()
+            answer = Answer(
+                self.name, self.host, list(self.pools), self.slots, len(self._running), self.done, is_ending
+            )
             with suppress(NatsError):
-                await self._connection.publish(message.reply, json.dumps(answer).encode())
+                await self._connection.publish(message.reply, msgspec.json.encode(answer))
+
+
+def _age(message: Msg, queue: _Queue) -> float:
+    """The seconds since the broker stored the message."""
+    return time.monotonic() + queue.ahead - message.metadata.timestamp.timestamp()
