@@ -23,22 +23,24 @@ def worker_for(root: Path) -> click.Command:
         "--pool", "pools", multiple=True, metavar="POOL", help="skills, worker or mcp.<server>; may be repeated."
     )
     @click.option("--slots", default=1, type=click.IntRange(1, 64), help="Tasks at once in each pool.")
+    @click.option("--agree", "agrees", is_flag=True, help="Say yes to what tasks ask and this host's rules allow.")
     @click.option("--name", default="", help="The worker's name; by default the host's and the process's.")
     @URL
     @json_option
-    def worker(*, pools: Sequence[str], slots: int, name: str, url: str, as_json: bool) -> None:
+    def worker(*, pools: Sequence[str], slots: int, agrees: bool, name: str, url: str, as_json: bool) -> None:
         """Take tasks of the pools from the broker and carry them out in this machine's sandbox, until it is stopped.
 
         The first Ctrl-C or SIGTERM ends it after its tasks, the second one at once. It never opens the owner's
-        database, and runs a skill only if its bytes are those that the owner named.
+        database, and runs a skill only if its bytes are those that the owner named; it fetches a skill that it does
+        not have from the broker.
         """
         _needed()
-        _work(root, pools, slots, name, url, as_json=as_json)
+        _work(root, pools, slots, name, url, agrees=agrees, as_json=as_json)
 
     return worker
 
 
-def _work(root: Path, pools: Sequence[str], slots: int, name: str, url: str, *, as_json: bool) -> None:
+def _work(root: Path, pools: Sequence[str], slots: int, name: str, url: str, *, agrees: bool, as_json: bool) -> None:
     import asyncio
     import signal
     import socket
@@ -55,6 +57,7 @@ def _work(root: Path, pools: Sequence[str], slots: int, name: str, url: str, *, 
         name=name or f"{socket.gethostname()}-{os.getpid()}",
         pools=tuple(map(check_pool, pools or ("skills",))),
         slots=slots,
+        agrees=agrees,
         tell=note,
     )
 

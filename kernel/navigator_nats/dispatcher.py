@@ -20,7 +20,7 @@ from navigator_kernel.errors import Busy, FetchFailed, Interrupted, KernelError,
 from navigator_kernel.events import Event
 from navigator_kernel.language.wording import say
 from navigator_kernel.values.packet import Meta, Report, packet_from_yaml, report_of, report_to_dict
-from navigator_nats import broker
+from navigator_nats import broker, skills
 from navigator_nats.broker import CANCEL, DIGEST, EVENTS, GONE, REPORT, REPORTS, TASK, TASKS
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class NatsDispatcher:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connecting = asyncio.Lock()
         self._made: set[str] = set()
+        self._brought: set[str] = set()  # digests of skills
         self._ids = NUID()
 
     async def submit(self, packet: Packet) -> str | None:
@@ -208,6 +209,7 @@ class NatsDispatcher:
         """Makes streams and the pool's consumer where they are missing; a broker that has just begun needs a moment."""
         for _ in range(20):
             try:
+                self._brought.clear()
                 await broker.make_streams(jetstream, self.settings)
                 await broker.make_consumer(jetstream, task.pool, self.settings)
             except (*GONE, TimeoutError):
@@ -217,6 +219,14 @@ class NatsDispatcher:
                 return
         raise FetchFailed(f"the broker at {self.settings.place!r} has no JetStream", hint="start it with -js")
 
+    async def _bring(self, jetstream: JetStreamContext, task: _Task) -> None:
+        """Puts the task's skill where workers fetch it, once. A worker that has it needs that not, so a broker that
+        refuses it does not stop the task."""
+        if task.digest and task.digest not in self._brought:
+            self._brought.add(task.digest)
+            with suppress(NatsError, TimeoutError, KernelError):
+                await skills.put(jetstream, self.ports, task.packet, task.digest)
+
     @property
     def _connection(self) -> Client:
         assert self._client is not None  # noqa: S101 - `_connected` was called
@@ -224,6 +234,7 @@ class NatsDispatcher:
 
     async def _publish(self, jetstream: JetStreamContext, task: _Task) -> None:
         """Stores the task; one that is stored already stays. Busy if the queue is full."""
+        await self._bring(jetstream, task)
         headers = {"Nats-Msg-Id": f"{task.key}.{self._ids.next().decode()}"}  # for this attempt: a task may come again
         headers |= {DIGEST: task.digest} if task.digest else {}
         try:

@@ -19,11 +19,12 @@ from msgspec import Struct, field
 from nats.errors import Error as NatsError
 from nats.errors import MaxPayloadError
 
-from navigator_kernel.errors import IntegrityMismatch, KernelError, UsageProblem
+from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.values.packet import Packet, packet_from_yaml
 from navigator_nats import broker
 from navigator_nats.broker import CANCEL, DELIVERIES, DIGEST, EVENTS, HOSTS, TASKS
 from navigator_nats.dispatcher import DONE, report_first
+from navigator_nats.skills import fetched
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 FETCH = 1.0  # seconds that one request for a task waits at the broker
 PAUSE = 0.5  # seconds after a refusal, so that another worker can take the task
 KNOWN = 1_000  # tasks that one dispatcher of this process remembers
+KEPT = 100  # skills of other hosts that are open
 KEEP = 0.75  # of the acknowledgement limit: the most that a task continues without a confirmed renewal
 
 
@@ -64,7 +66,8 @@ class _Queue(Struct, frozen=True):
 
 
 class Worker(Struct, kw_only=True):
-    """Carries out tasks of `pools`, `slots` of each at once, until `stop` is called."""
+    """Carries out tasks of `pools`, `slots` of each at once, until `stop` is called. One that `agrees` says yes in
+    advance to what its host's own rules allow."""
 
     ports: DispatchPorts
     settings: broker.Settings
@@ -77,6 +80,8 @@ class Worker(Struct, kw_only=True):
     _running: dict[str, _Running] = field(default_factory=dict)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _client: Client | None = None
+    agrees: bool = False
+    _fetched: dict[str, DispatchPorts] = field(default_factory=dict)
     _queues: dict[str, _Queue] = field(default_factory=dict)
 
     async def run(self) -> None:
@@ -150,7 +155,10 @@ class Worker(Struct, kw_only=True):
         if queue is None:  # its owner has given it up, or is gone; another one that continues its run sends it again
             await self._refuse(message, broker.EXPIRED)
             return
-        if (problem := self._other_skill(packet, (message.headers or {}).get(DIGEST, ""))) is not None:
+        try:
+            if (ports := await self._ports_for(packet, (message.headers or {}).get(DIGEST, ""))) is not self.ports:
+                local = ports.local()
+        except KernelError as problem:
             self.tell(str(problem))
             if message.metadata.num_delivered < DELIVERIES:
                 await message.nak(delay=PAUSE)
@@ -159,22 +167,24 @@ class Worker(Struct, kw_only=True):
             await self._refuse(message, str(problem))
             await self._ring(packet)
             return
+        if self.agrees:
+            ports.agree(packet.context.run)
         await self._work(message, packet, key, local, began, queue.ack_wait)
 
-    def _other_skill(self, packet: Packet, digest: str) -> KernelError | None:
-        """Why this host must not carry out the packet: its skill has other bytes than the owner's, or is not here."""
+    async def _ports_for(self, packet: Packet, digest: str) -> DispatchPorts:
+        """The ports of a project whose skill has the owner's bytes: this host's own, or with a skill that it fetches.
+        IntegrityMismatch if there is none."""
         if not digest and packet.agent != "skills":
-            return None
-        target = packet.task_spec.target
-        try:
-            if (own := self.ports.digest(packet)) == digest:
-                return None
-        except KernelError as error:
-            own, why = "", str(error)
-        hint = "install the same version on the worker's host"
-        if own:
-            return IntegrityMismatch(f"{target!r} has other bytes on worker {self.name}", hint=hint)
-        return IntegrityMismatch(f"{target!r} cannot be used on worker {self.name}: {why}", hint=hint)
+            return self.ports
+        with suppress(KernelError):
+            if self.ports.digest(packet) == digest:
+                return self.ports
+        if (ports := self._fetched.get(digest)) is None or ports.digest(packet) != digest:
+            jetstream = self._connection.jetstream(timeout=3)
+            self._fetched[digest] = ports = await fetched(jetstream, self.ports, packet, digest)
+            if len(self._fetched) > KEPT:
+                del self._fetched[next(iter(self._fetched))]
+        return ports
 
     async def _work(
         self, message: Msg, packet: Packet, key: str, local: Dispatcher, began: float, limit: float

@@ -642,6 +642,9 @@ class Project:
             local=lambda: InProcessDispatcher(agents, self.clock, observe),
             digest=digest,
             failed=failed,
+            folder=lambda packet: self.catalogue.create_executor(packet.task_spec.target).skill.folder,
+            agree=self.consents.allow_orders,
+            project=self.plugin_ports,
         )
 
     # Models and their tools
