@@ -219,22 +219,18 @@ class NatsDispatcher:
                 return
         raise FetchFailed(f"the broker at {self.settings.place!r} has no JetStream", hint="start it with -js")
 
-    async def _bring(self, jetstream: JetStreamContext, task: _Task) -> None:
-        """Puts the task's skill where workers fetch it, once. A worker that has it needs that not, so a broker that
-        refuses it does not stop the task."""
-        if task.digest and task.digest not in self._brought:
-            self._brought.add(task.digest)
-            with suppress(NatsError, TimeoutError, KernelError):
-                await skills.put(jetstream, self.ports, task.packet, task.digest)
-
     @property
     def _connection(self) -> Client:
         assert self._client is not None  # noqa: S101 - `_connected` was called
         return self._client
 
     async def _publish(self, jetstream: JetStreamContext, task: _Task) -> None:
-        """Stores the task; one that is stored already stays. Busy if the queue is full."""
-        await self._bring(jetstream, task)
+        """Stores the task, after its skill where workers fetch it; one that is stored already stays. Busy if the queue
+        is full. A broker that does not take the skill does not stop the task: a worker may have it."""
+        if task.digest and task.digest not in self._brought:
+            self._brought.add(task.digest)
+            with suppress(NatsError, TimeoutError, KernelError):
+                await skills.put(jetstream, self.ports, task.packet, task.digest)
         headers = {"Nats-Msg-Id": f"{task.key}.{self._ids.next().decode()}"}  # for this attempt: a task may come again
         headers |= {DIGEST: task.digest} if task.digest else {}
         try:

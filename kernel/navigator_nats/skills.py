@@ -41,15 +41,6 @@ class _Object(Struct):
     deleted: bool = False
 
 
-def _packed(folder: Path) -> bytes | None:
-    """The files of a skill with their modes; None if they are too large."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    if sum(path.stat().st_size for path in paths) > LARGEST:
-        return None
-    files = [(path.relative_to(folder).as_posix(), path.stat().st_mode & 0o111, path.read_bytes()) for path in paths]
-    return zlib.compress(msgspec.msgpack.encode(files), 1)
-
-
 def _unpacked(data: bytes) -> list[tuple[PurePosixPath, int, bytes]]:
     """The files; ValueError if it is not what `_packed` makes."""
     unpacking = zlib.decompressobj()
@@ -70,15 +61,19 @@ async def put(jetstream: JetStreamContext, ports: DispatchPorts, packet: Packet,
     with suppress(NotFoundError, *broker.GONE):
         if not (await _object(jetstream, digest)).deleted:
             return
-    folder = ports.folder(packet)
-    data = _packed(folder) if folder is not None else None
-    if data is None or ports.digest(packet) != digest:  # it changed meanwhile: a later packet has the new digest
+    if (folder := ports.folder(packet)) is None:
+        return
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    if sum(path.stat().st_size for path in paths) > LARGEST:
+        return
+    files = [(path.relative_to(folder).as_posix(), path.stat().st_mode & 0o111, path.read_bytes()) for path in paths]
+    if ports.digest(packet) != digest:  # it changed meanwhile: a later packet has the new digest
         return
     try:
         bucket = await jetstream.object_store(BUCKET)
     except BucketNotFoundError:
         bucket = await jetstream.create_object_store(BUCKET)
-    await bucket.put(digest, data)
+    await bucket.put(digest, zlib.compress(msgspec.msgpack.encode(files), 1))
 
 
 async def fetched(jetstream: JetStreamContext, ports: DispatchPorts, packet: Packet, digest: str) -> DispatchPorts:
@@ -91,7 +86,14 @@ async def fetched(jetstream: JetStreamContext, ports: DispatchPorts, packet: Pac
     folder = ports.project.state / "fetched" / digest.rpartition(":")[2]
     if not (folder / name / "SKILL.md").is_file():
         try:
-            files = _unpacked(await _read(jetstream, digest))
+            stored, data, sequence = await _object(jetstream, digest), b"", 0
+            if stored.deleted or stored.size > 2 * LARGEST:
+                raise NotFoundError
+            for _ in range(stored.chunks):
+                subject = f"$O.{BUCKET}.C.{stored.nuid}"
+                raw = await jetstream.get_msg(STREAM, seq=sequence + 1, subject=subject, next=True, direct=True)
+                sequence, data = raw.seq or 0, data + (raw.data or b"")
+            files = _unpacked(data)
         except (NotFoundError, *broker.GONE):
             hint = "install the same version on the worker's host"
             raise IntegrityMismatch(f"no owner has put {target!r} of this digest at the broker", hint=hint) from None
@@ -116,14 +118,3 @@ async def _object(jetstream: JetStreamContext, digest: str) -> _Object:
     if raw is None:
         raise NotFoundError
     return msgspec.json.decode(raw.data or b"", type=_Object)
-
-
-async def _read(jetstream: JetStreamContext, digest: str) -> bytes:
-    found, data, sequence = await _object(jetstream, digest), b"", 0
-    if found.deleted or found.size > 2 * LARGEST:
-        raise NotFoundError
-    for _ in range(found.chunks):
-        subject = f"$O.{BUCKET}.C.{found.nuid}"
-        raw = await jetstream.get_msg(STREAM, seq=sequence + 1, subject=subject, next=True, direct=True)
-        sequence, data = raw.seq or 0, data + (raw.data or b"")
-    return data
