@@ -154,6 +154,9 @@ class SharedStores(Protocol):
         """A place behind those that wait for `name`, until the block ends. Yields a function that returns who has the
         first place; None if it is this one. Busy if more than `most` are before it."""
 
+    def lines(self, subject: str) -> Any:
+        """What `FileLines` is for files: lines by name, which one process has open, and another one after its end."""
+
 
 class DispatchPorts(Struct, frozen=True, kw_only=True):
     """The parts of a project that a dispatcher, or a worker on another machine, may use. `local` makes an in-process

@@ -307,7 +307,7 @@ class Project:
         """The calls of turns that are under way, so that a killed turn can continue."""
         from navigator_kernel.adapters.stores.underway import Underway
 
-        return Underway(self.state.folder / "underway", self.state_writer, SystemClock(), self.redact)
+        return Underway(self.state.folder / "underway", self.state_writer, SystemClock(), self.redact, self.shared)
 
     @part
     def run_log(self) -> RunLog:
