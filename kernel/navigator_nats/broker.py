@@ -129,7 +129,9 @@ def consumer_of(pool: str) -> str:
     return pool.replace(".", "_")
 
 
-async def connect(settings: Settings, name: str, *, waits: Callable[[str], None] | None = None) -> Client:
+async def connect(
+    settings: Settings, name: str, *, waits: Callable[[str], None] | None = None, tries: int = 3
+) -> Client:
     """A connection that comes back by itself after a cut. FetchFailed if there is no broker within some seconds, or
     UsageProblem if it refuses this host; with `waits`, it waits for the broker, and `waits` is told so once."""
     seed, prefix, problems, is_begun = "", "_INBOX", list[str](), False
@@ -152,7 +154,7 @@ async def connect(settings: Settings, name: str, *, waits: Callable[[str], None]
             name=name,
             nkeys_seed_str=seed or None,
             inbox_prefix=prefix,
-            max_reconnect_attempts=3 if waits is None else -1,
+            max_reconnect_attempts=tries if waits is None else -1,
             reconnect_time_wait=0.2,  # type: ignore[arg-type]  # any number of seconds
             connect_timeout=2,
             ping_interval=3,

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 GRACE = 5.0  # seconds beyond a packet's limit for a worker to end its processes; the kernel allows one more
 POLL = 1.0  # seconds between looks for a report whose bell was lost
+OWNERS_TRIES = 20  # to connect, in five seconds: a broker may be starting again
 SUBMIT = 7.0  # seconds for a task to be stored, less than the kernel gives a plugin's call
 KEPT = 1_000  # tasks in memory, ended ones included
 DONE = b"done"
@@ -169,12 +170,14 @@ class NatsDispatcher:
 
     async def _connected(self) -> JetStreamContext:
         """The connection, made when it is first needed in this event loop."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:  # the first one, or that before hung
+            self._loop, self._connecting, self._client = loop, asyncio.Lock(), None
         async with self._connecting:
-            loop = asyncio.get_running_loop()
-            if self._client is None or self._client.is_closed or self._loop is not loop:
-                self._client = await broker.connect(self.settings, "navigator")
+            if self._client is None or self._client.is_closed:
+                self._client = await broker.connect(self.settings, "navigator", tries=OWNERS_TRIES)
                 self._client.options["max_reconnect_attempts"] = -1  # an owner waits for its broker
-                self._loop, self._made = loop, set()
+                self._made = set()
                 for subject in (broker.MAX_DELIVERIES, broker.TERMINATED):
                     await self._client.subscribe(f"{subject}.*", cb=self._given_up)
         return self._client.jetstream(timeout=3)

@@ -473,3 +473,14 @@ def test_a_drained_worker_ends_its_task_and_takes_no_other(broker: Broker, start
         return [*reports, await held.result(waiting)]
 
     assert [report.summary for report in owning(broker, drained)] == ["a", "b"]
+
+
+def test_a_dispatcher_goes_on_in_another_event_loop(broker: Broker, start: Any) -> None:
+    start("a")
+    held = owner(settings(broker.url))
+
+    async def together(name: str) -> list[str]:
+        packets = [task(f"{name}{number}", "nothing") for number in range(3)]
+        return [report.state for report in await asyncio.gather(*(sent(held, packet) for packet in packets))]
+
+    assert [asyncio.run(together(name)) for name in "xy"] == [["success"] * 3] * 2
