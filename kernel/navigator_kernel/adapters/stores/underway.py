@@ -114,7 +114,8 @@ class Underway:
         head = {"v": 1, "session": session.id, "turn": session.turn, "ts": self._clock.now(), "agreed": list(agreed)}
         run_file = self._runs[run] = _Run(head={**head, "message": message}, expected=expected)
         if message and expected is None:
-            _write(self._open(run, run_file), run_file.head)
+            run_file.add = run_file.open.enter_context(self._lines.open(run, None))
+            _write(run_file.add, run_file.head)
         try:
             yield
         except BaseException as error:
@@ -151,9 +152,10 @@ class Underway:
         record = self._runs.get(run)
         if record is None or not record.keeps_orders:
             return
-        add, first = (record.add, ()) if record.add else (self._open(run, record), (record.head,))
+        first = () if record.add else (record.head,)
+        record.add = record.add or record.open.enter_context(self._lines.open(run, record.expected))
         record.count = count
-        _write(add, *first, {"packet": packet.to_dict()})
+        _write(record.add, *first, {"packet": packet.to_dict()})
 
     def note(self, run: str, progress: AgentState) -> None:
         """Records the progress of the order, before and after each call."""
@@ -170,25 +172,19 @@ class Underway:
         if record is not None and record.add is not None:
             _write(record.add, {"intent": [before, after]})
 
-    def left(self) -> list[Left]:
-        """The orders that ended processes left, oldest first; one that cannot be read is left out."""
-        return [order for _, order in self._ended() if order is not None]
-
-    def damaged(self) -> list[Path]:
-        """The files that ended processes left and that cannot be read."""
-        return [self._folder / f"{run}.jsonl" for run, order in self._ended() if order is None]
-
-    def _ended(self) -> Iterator[tuple[str, Left | None]]:
+    def left(self, damaged: list[Path] | None = None) -> list[Left]:
+        """The orders that ended processes left, oldest first. Files that cannot be read are added to `damaged`."""
+        orders = []
         for run in self._lines.names():
-            order = None
             try:
                 with self._lines.lock(run):
-                    order = _read(run, self._lines.read(run))
+                    orders.append(_read(run, self._lines.read(run)))
             except (Busy, FileNotFoundError):
                 continue
             except (KernelError, OSError, ValueError, KeyError, TypeError, AttributeError):
-                pass
-            yield run, order
+                if damaged is not None:
+                    damaged.append(self._folder / f"{run}.jsonl")
+        return orders
 
     def forget(self, session: str) -> None:
         """Removes what killed processes left in a session."""
@@ -197,10 +193,6 @@ class Underway:
             if order.session == session:
                 with suppress(KernelError), self._lines.lock(run):
                     self._lines.remove(run)
-
-    def _open(self, run: str, record: _Run) -> Callable[[bytes], None]:
-        record.add = record.open.enter_context(self._lines.open(run, record.expected))
-        return record.add
 
 
 def _write(add: Callable[[bytes], None], *lines: dict[str, Any]) -> None:
