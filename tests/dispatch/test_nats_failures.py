@@ -484,3 +484,28 @@ def test_a_dispatcher_goes_on_in_another_event_loop(broker: Broker, start: Any) 
         return [report.state for report in await asyncio.gather(*(sent(held, packet) for packet in packets))]
 
     assert [asyncio.run(together(name)) for name in "xy"] == [["success"] * 3] * 2
+
+
+def test_an_owner_that_was_cut_off_gets_the_report_that_came_meanwhile(
+    broker: Broker, start: Any, tmp_path: Path
+) -> None:
+    start("a")
+
+    async def cut() -> Report:
+        link = Link(broker.port)
+        held = owner(settings(await link.open()))
+        try:
+            name = str(await held.submit(task("r", "sleep 0.3")))
+            await noted(tmp_path / "r", "a begun")
+            link.is_cut = True
+            waiting = asyncio.ensure_future(held.result(name))
+            await noted(tmp_path / "r", "a ended")
+            await asyncio.sleep(0.3)
+            link.is_cut = False
+            return await waiting
+        finally:
+            await held.close()
+            await link.close()
+
+    assert asyncio.run(cut()).summary == "a"
+    assert lines_of(tmp_path / "r") == ["a begun", "a ended"]
