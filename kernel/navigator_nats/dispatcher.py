@@ -233,7 +233,7 @@ class NatsDispatcher:
         if task.digest and task.digest not in self._brought:
             self._brought.add(task.digest)
             with suppress(NatsError, TimeoutError, KernelError):
-                await skills.put(jetstream, self.ports, task.packet, task.digest)
+                await asyncio.wait_for(skills.put(jetstream, self.ports, task.packet, task.digest), SUBMIT / 2)
         headers = {"Nats-Msg-Id": f"{task.key}.{self._ids.next().decode()}"}  # for this attempt: a task may come again
         headers |= {DIGEST: task.digest} if task.digest else {}
         try:

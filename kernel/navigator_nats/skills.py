@@ -94,7 +94,7 @@ async def fetched(jetstream: JetStreamContext, ports: DispatchPorts, packet: Pac
                 raw = await jetstream.get_msg(STREAM, seq=sequence + 1, subject=subject, next=True, direct=True)
                 sequence, data = raw.seq or 0, data + (raw.data or b"")
             files = _unpacked(data)
-        except (NotFoundError, *broker.GONE):
+        except (NotFoundError, TimeoutError, *broker.GONE):  # a time-out: an older configuration gives no right to it
             hint = "install the same version on the worker's host"
             raise IntegrityMismatch(f"no owner has put {target!r} of this digest at the broker", hint=hint) from None
         except (ValueError, TypeError, zlib.error) as error:

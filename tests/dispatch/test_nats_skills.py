@@ -140,3 +140,15 @@ def test_a_broker_that_has_no_such_skill_is_said(broker: Broker, project: Any) -
             await client.close()
 
     asyncio.run(missing())
+
+
+def test_a_configuration_without_rights_to_skills_works_as_before(broker: Broker, project: Any) -> None:
+    written = broker.folder / "keys" / "nats.conf"
+    lines = [line for line in written.read_text().splitlines() if skills.BUCKET not in line]
+    text = "\n".join(lines)
+    assert text != written.read_text().rstrip()
+    broker.kill()
+    written.write_text(text + "\n")
+    broker.start()
+    (report,) = carried_out(broker, project("a", SKILL), project("b", SKILL))
+    assert report.state == "success"
