@@ -20,13 +20,16 @@ TOOL := PYTHONPATH=tests $(BIN)/python -m maintenance
 COGGED = $(shell grep -rlF '[[[cog' --include='*.md' README.md README.zh-CN.md CLAUDE.md docs .claude/agents .claude/commands 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-only test-wide test-further coverage test-slow test-mutation bench bench-routing bench-conversation lint check-docs format page docs site site-check requirements lock wheel release ci clean test-local-llm test-open-webui
+.PHONY: help demo demo-cluster test test-only test-wide test-further coverage test-slow test-mutation bench bench-routing bench-conversation lint check-docs format page docs site site-check requirements lock wheel release ci clean test-local-llm test-open-webui
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(STAMP)  ## Install a skill from a git repository, route a message to it, run it
 	@$(BIN)/python tests/maintenance/demo.py
+
+demo-cluster: $(STAMP)  ## Kill a worker, the broker and a gateway under way: every turn ends once (needs PostgreSQL)
+	@$(TOOL).demo_cluster
 
 test: $(STAMP)  ## Run lint and the tests, side by side
 	@$(MAKE) --no-print-directory -j 2 lint test-only

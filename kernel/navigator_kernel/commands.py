@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["dispatch_ports", "document", "json_option", "lines", "note", "say_lines"]
 
 
-def dispatch_ports(root: Path) -> DispatchPorts:
-    """The parts of the project at `root` that a worker uses."""
+def dispatch_ports(root: Path, skills: Path | None = None) -> DispatchPorts:
+    """The parts of the project at `root` that a worker uses; the skills of the folder `skills` come first in it."""
     from navigator_kernel.bootstrap.project import Project
+    from navigator_kernel.skills.catalog.listing import Root
 
-    return Project(root, load_settings(root)).dispatch_ports
+    project = Project(root, load_settings(root))
+    if skills is not None:
+        project.roots = (Root(path=skills, level="project"), *project.roots)
+    return project.dispatch_ports

@@ -123,7 +123,7 @@ class Plugins(Struct):
         """Awaits what `function`, a part of `plugin`, returns, in the plugin's own event loop. An error is raised, and
         recorded if it is not one of the kernel's, which are answers."""
         if plugin not in self._loops:
-            self._loops[plugin] = guard.PluginLoop(f"navigator-plugin {plugin}")
+            self._loops.setdefault(plugin, guard.PluginLoop(f"navigator-plugin {plugin}"))  # two turns may come at once
         loop = self._loops[plugin]
         try:
             return await guard.run(plugin, loop, function, seconds)

@@ -154,17 +154,25 @@ class SharedStores(Protocol):
         """A place behind those that wait for `name`, until the block ends. Yields a function that returns who has the
         first place; None if it is this one. Busy if more than `most` are before it."""
 
+    def lines(self, subject: str) -> Any:
+        """What `FileLines` is for files: lines by name, which one process has open, and another one after its end."""
+
 
 class DispatchPorts(Struct, frozen=True, kw_only=True):
     """The parts of a project that a dispatcher, or a worker on another machine, may use. `local` makes an in-process
     dispatcher that knows no task yet, `digest` returns the digest of the skill that a packet is for, empty if it is for
-    none (KernelError if the skill cannot be used), and `failed` the report of an error, with the seconds it took."""
+    none (KernelError if the skill cannot be used), and `failed` the report of an error, with the seconds it took.
+    `folder` is that of a packet's skill, None for a skill of one file; `agree` says yes to what a run asks, as `--yes`.
+    """
 
     root: Path
     clock: Clock
     local: Callable[[], Dispatcher]
     digest: Callable[[Packet], str]
     failed: Callable[[Packet, BaseException, float], Report]
+    folder: Callable[[Packet], Path | None]
+    agree: Callable[[str], None]
+    project: ProjectPorts
 
 
 class ServedRun(Struct, frozen=True, kw_only=True):

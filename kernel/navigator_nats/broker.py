@@ -39,10 +39,10 @@ TERMINATED = f"$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.{TASKS}"
 DIGEST = "Nav-Digest"  # header: the digest of the skill that the packet is for
 DELIVERIES = 3
 WITHDRAWN = "Unacknowledged message was deleted"  # the broker's reason where an owner withdrew a task
+EXPIRED = "its time is over"  # the worker's, for a task that nobody waits for any more
+NOT_DEAD = {WITHDRAWN, EXPIRED}
 DAY = 24 * 60 * 60.0
-NO_STREAM = 10059  # codes of the broker
-CONSUMER_EXISTS = 10148
-STREAM_EXISTS = 10058
+STREAM_EXISTS = 10058  # the broker's code
 
 GONE = (NoStreamResponseError, NoRespondersError, ServiceUnavailableError)  # nobody keeps such a stream
 _POOL = lazy_compile(r"(?:skills|worker|mcp\.[A-Za-z0-9_-]{1,64})")
@@ -129,7 +129,9 @@ def consumer_of(pool: str) -> str:
     return pool.replace(".", "_")
 
 
-async def connect(settings: Settings, name: str, *, waits: Callable[[str], None] | None = None) -> Client:
+async def connect(
+    settings: Settings, name: str, *, waits: Callable[[str], None] | None = None, tries: int = 3
+) -> Client:
     """A connection that comes back by itself after a cut. FetchFailed if there is no broker within some seconds, or
     UsageProblem if it refuses this host; with `waits`, it waits for the broker, and `waits` is told so once."""
     seed, prefix, problems, is_begun = "", "_INBOX", list[str](), False
@@ -152,7 +154,7 @@ async def connect(settings: Settings, name: str, *, waits: Callable[[str], None]
             name=name,
             nkeys_seed_str=seed or None,
             inbox_prefix=prefix,
-            max_reconnect_attempts=3 if waits is None else -1,
+            max_reconnect_attempts=tries if waits is None else -1,
             reconnect_time_wait=0.2,  # type: ignore[arg-type]  # any number of seconds
             connect_timeout=2,
             ping_interval=3,

@@ -23,22 +23,24 @@ def worker_for(root: Path) -> click.Command:
         "--pool", "pools", multiple=True, metavar="POOL", help="skills, worker or mcp.<server>; may be repeated."
     )
     @click.option("--slots", default=1, type=click.IntRange(1, 64), help="Tasks at once in each pool.")
+    @click.option("--agree", "agrees", is_flag=True, help="Say yes to what tasks ask and this host's rules allow.")
     @click.option("--name", default="", help="The worker's name; by default the host's and the process's.")
     @URL
     @json_option
-    def worker(*, pools: Sequence[str], slots: int, name: str, url: str, as_json: bool) -> None:
+    def worker(*, pools: Sequence[str], slots: int, agrees: bool, name: str, url: str, as_json: bool) -> None:
         """Take tasks of the pools from the broker and carry them out in this machine's sandbox, until it is stopped.
 
         The first Ctrl-C or SIGTERM ends it after its tasks, the second one at once. It never opens the owner's
-        database, and runs a skill only if its bytes are those that the owner named.
+        database, and runs a skill only if its bytes are those that the owner named; it fetches a skill that it does
+        not have from the broker.
         """
         _needed()
-        _work(root, pools, slots, name, url, as_json=as_json)
+        _work(root, pools, slots, name, url, agrees=agrees, as_json=as_json)
 
     return worker
 
 
-def _work(root: Path, pools: Sequence[str], slots: int, name: str, url: str, *, as_json: bool) -> None:
+def _work(root: Path, pools: Sequence[str], slots: int, name: str, url: str, *, agrees: bool, as_json: bool) -> None:
     import asyncio
     import signal
     import socket
@@ -55,6 +57,7 @@ def _work(root: Path, pools: Sequence[str], slots: int, name: str, url: str, *, 
         name=name or f"{socket.gethostname()}-{os.getpid()}",
         pools=tuple(map(check_pool, pools or ("skills",))),
         slots=slots,
+        agrees=agrees,
         tell=note,
     )
 
@@ -88,6 +91,7 @@ def cluster() -> click.Command:
             return
         say_lines(
             f"worker {each['name']}: {' '.join(each['pools'])}, {each['running']} under way, {each['done']} done"
+            + (", ends" if each["ending"] else "")
             for each in body["workers"]
         )
         say_lines(
@@ -120,6 +124,19 @@ def cluster() -> click.Command:
         if problems:
             click.get_current_context().exit(1)
 
+    @group.command("drain", short_help="Let a worker, or all of a host, end after their tasks")
+    @click.argument("host")
+    @URL
+    @json_option
+    def drain(*, host: str, url: str, as_json: bool) -> None:
+        """Tell the worker HOST, or all workers of that host, to take no more tasks and to end after those they have."""
+        _needed()
+        told = _asked(url, lambda held: held.drain(host))
+        if as_json:
+            document({"workers": told, "exit_code": 0})
+        else:
+            say_lines(f"worker {name} ends after its tasks" for name in told)
+
     @group.command("init", short_help="Write a broker's configuration, with a key for each host")
     @click.argument("folder", type=click.Path(path_type=Path))
     @click.option("--owner", "owners", multiple=True, metavar="NAME", help="A host that sends tasks; may be repeated.")
@@ -135,7 +152,9 @@ def cluster() -> click.Command:
         others report.
         """
         _needed()
-        written = _written(folder, owners or ("owner",), workers or ("worker=skills",), port)
+        from navigator_nats.rights import write_configuration
+
+        written = write_configuration(folder, owners or ("owner",), workers or ("worker=skills",), port)
         if as_json:
             document({"files": written})
         else:
@@ -152,12 +171,6 @@ def _needed() -> None:
         hint = "pip install 'navigator-kernel[nats]'"
         raise NotLoadable("NATS needs the extra 'nats', which is not installed", hint=hint) from error
     _ = nats, nkeys
-
-
-def _written(folder: Path, owners: Sequence[str], workers: Sequence[str], port: int) -> list[str]:
-    from navigator_nats.rights import write_configuration
-
-    return write_configuration(folder, owners, workers, port)
 
 
 def _asked(url: str, ask: Any) -> Any:

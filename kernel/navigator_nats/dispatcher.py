@@ -20,7 +20,7 @@ from navigator_kernel.errors import Busy, FetchFailed, Interrupted, KernelError,
 from navigator_kernel.events import Event
 from navigator_kernel.language.wording import say
 from navigator_kernel.values.packet import Meta, Report, packet_from_yaml, report_of, report_to_dict
-from navigator_nats import broker
+from navigator_nats import broker, skills
 from navigator_nats.broker import CANCEL, DIGEST, EVENTS, GONE, REPORT, REPORTS, TASK, TASKS
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 GRACE = 5.0  # seconds beyond a packet's limit for a worker to end its processes; the kernel allows one more
 POLL = 1.0  # seconds between looks for a report whose bell was lost
+OWNERS_TRIES = 20  # to connect, in five seconds: a broker may be starting again
 SUBMIT = 7.0  # seconds for a task to be stored, less than the kernel gives a plugin's call
 KEPT = 1_000  # tasks in memory, ended ones included
 DONE = b"done"
@@ -90,6 +91,7 @@ class NatsDispatcher:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connecting = asyncio.Lock()
         self._made: set[str] = set()
+        self._brought: set[str] = set()  # digests of skills
         self._ids = NUID()
 
     async def submit(self, packet: Packet) -> str | None:
@@ -168,12 +170,14 @@ class NatsDispatcher:
 
     async def _connected(self) -> JetStreamContext:
         """The connection, made when it is first needed in this event loop."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:  # the first one, or that before hung
+            self._loop, self._connecting, self._client = loop, asyncio.Lock(), None
         async with self._connecting:
-            loop = asyncio.get_running_loop()
-            if self._client is None or self._client.is_closed or self._loop is not loop:
-                self._client = await broker.connect(self.settings, "navigator")
+            if self._client is None or self._client.is_closed:
+                self._client = await broker.connect(self.settings, "navigator", tries=OWNERS_TRIES)
                 self._client.options["max_reconnect_attempts"] = -1  # an owner waits for its broker
-                self._loop, self._made = loop, set()
+                self._made = set()
                 for subject in (broker.MAX_DELIVERIES, broker.TERMINATED):
                     await self._client.subscribe(f"{subject}.*", cb=self._given_up)
         return self._client.jetstream(timeout=3)
@@ -208,6 +212,7 @@ class NatsDispatcher:
         """Makes streams and the pool's consumer where they are missing; a broker that has just begun needs a moment."""
         for _ in range(20):
             try:
+                self._brought.clear()
                 await broker.make_streams(jetstream, self.settings)
                 await broker.make_consumer(jetstream, task.pool, self.settings)
             except (*GONE, TimeoutError):
@@ -223,7 +228,12 @@ class NatsDispatcher:
         return self._client
 
     async def _publish(self, jetstream: JetStreamContext, task: _Task) -> None:
-        """Stores the task; one that is stored already stays. Busy if the queue is full."""
+        """Stores the task, after its skill where workers fetch it; one that is stored already stays. Busy if the queue
+        is full. A broker that does not take the skill does not stop the task: a worker may have it."""
+        if task.digest and task.digest not in self._brought:
+            self._brought.add(task.digest)
+            with suppress(NatsError, TimeoutError, KernelError):
+                await asyncio.wait_for(skills.put(jetstream, self.ports, task.packet, task.digest), SUBMIT / 2)
         headers = {"Nats-Msg-Id": f"{task.key}.{self._ids.next().decode()}"}  # for this attempt: a task may come again
         headers |= {DIGEST: task.digest} if task.digest else {}
         try:
@@ -300,7 +310,7 @@ class NatsDispatcher:
                 with suppress(NotFoundError):
                     raw = await jetstream.get_msg(TASKS, seq=advisory["stream_seq"])
                     packet = packet_from_yaml((raw.data or b"").decode())
-            if packet is None or advisory.get("reason") == broker.WITHDRAWN:
+            if packet is None or advisory.get("reason") in broker.NOT_DEAD:
                 return
             if "deliveries" in advisory and "reason" not in advisory:
                 times = advisory["deliveries"]

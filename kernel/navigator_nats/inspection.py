@@ -9,29 +9,19 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
 from nats.errors import Error as NatsError
 from nats.js.errors import NotFoundError
 
 from navigator_kernel.errors import NotFound
 from navigator_nats import broker
 from navigator_nats.broker import DEAD, HOSTS, REPORT, REPORTS, TASKS
+from navigator_nats.worker import Answer
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.js import JetStreamContext
 
 ANSWER = 0.5  # seconds for workers to answer
-
-
-class _Answer(Struct):
-    """What a worker says of itself."""
-
-    name: str
-    pools: list[str]
-    slots: int
-    running: int
-    done: int
 
 
 class Cluster:
@@ -63,7 +53,7 @@ class Cluster:
                 missing.append(name)
         pools = [] if TASKS in missing else await self.jetstream.consumers_info(TASKS, 0)
         return {
-            "workers": await self._workers(),
+            "workers": [msgspec.structs.asdict(worker) for worker in await self._workers()],
             "pools": [
                 {
                     "pool": str(info.config.filter_subject).removeprefix("nav.task.").removesuffix(".*"),
@@ -96,16 +86,22 @@ class Cluster:
             await self.jetstream.delete_msg(TASKS, dead["sequence"])
         await self.jetstream.delete_msg(DEAD, dead["advisory"])
 
-    async def _workers(self) -> list[dict[str, Any]]:
+    async def drain(self, host: str) -> list[str]:
+        """Tells the worker of this name, or all workers of the host, to end after their tasks; returns their names."""
+        if told := [worker.name for worker in await self._workers(host) if host in {worker.name, worker.host}]:
+            return told
+        raise NotFound(f"no worker and no host is called {host!r}", hint="navigator cluster status shows the workers")
+
+    async def _workers(self, told: str = "") -> list[Answer]:
         listening = await self.client.subscribe(inbox := self.client.new_inbox())
-        await self.client.publish(HOSTS, b"", reply=inbox)
-        found, until = list[_Answer](), asyncio.get_running_loop().time() + ANSWER
+        await self.client.publish(HOSTS, told.encode(), reply=inbox)
+        found, until = list[Answer](), asyncio.get_running_loop().time() + ANSWER
         with suppress(TimeoutError):
             while (left := until - asyncio.get_running_loop().time()) > 0:
                 message = await listening.next_msg(left)
                 with suppress(ValueError):  # empty if nobody listens
-                    found.append(msgspec.json.decode(message.data, type=_Answer))
-        return [msgspec.structs.asdict(worker) for worker in sorted(found, key=lambda worker: worker.name)]
+                    found.append(msgspec.json.decode(message.data, type=Answer))
+        return sorted(found, key=lambda worker: worker.name)
 
     async def _given_up(self, key: str) -> dict[str, Any]:
         async for dead in self._dead():
@@ -122,7 +118,7 @@ class Cluster:
             except NotFoundError:
                 continue
             advisory = json.loads(raw.data or b"{}")
-            if advisory.get("reason") == broker.WITHDRAWN:
+            if advisory.get("reason") in broker.NOT_DEAD:
                 continue
             sequence, key = advisory["stream_seq"], f"seq-{advisory['stream_seq']}"
             pool, is_kept = str(advisory["consumer"]).replace("_", ".", 1), True

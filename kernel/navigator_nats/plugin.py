@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 
 @hookimpl
 def kernel_register_dispatchers(ports: DispatchPorts) -> Dispatcher | None:
-    return _dispatcher(ports) if os.environ.get("NAVIGATOR_NATS_URL") else None
-
-
-def _dispatcher(ports: DispatchPorts) -> Dispatcher:
+    if not os.environ.get("NAVIGATOR_NATS_URL"):
+        return None
     try:
         from navigator_nats.broker import settings_of
         from navigator_nats.dispatcher import NatsDispatcher

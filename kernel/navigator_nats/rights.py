@@ -10,6 +10,7 @@ from pathlib import Path
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.text import lazy_compile
 from navigator_nats.broker import CANCEL, EVENTS, HOSTS, REPORT, TASKS, check_pool, consumer_of
+from navigator_nats.skills import BUCKET, READ
 
 PAYLOAD = 8 * 1024 * 1024  # bytes: the most that a report's data can be
 _NAME = lazy_compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
@@ -53,7 +54,10 @@ def write_configuration(folder: Path, owners: Sequence[str], workers: Sequence[s
 
 def _owner() -> dict[str, object]:
     """An owner sends tasks, makes the streams, and reads all reports."""
-    return {"publish": ["nav.>", "$JS.API.>"], "subscribe": ["nav.>", "$JS.EVENT.ADVISORY.CONSUMER.>"]}
+    return {
+        "publish": ["nav.>", "$JS.API.>", f"$O.{BUCKET}.>"],
+        "subscribe": ["nav.>", "$JS.EVENT.ADVISORY.CONSUMER.>"],
+    }
 
 
 def _worker(pools: Sequence[str]) -> dict[str, object]:
@@ -61,6 +65,7 @@ def _worker(pools: Sequence[str]) -> dict[str, object]:
     for consumer in map(consumer_of, pools):
         publish += [f"$JS.API.CONSUMER.MSG.NEXT.{TASKS}.{consumer}", f"$JS.API.CONSUMER.INFO.{TASKS}.{consumer}"]
         publish.append(f"$JS.ACK.{TASKS}.{consumer}.>")
+    publish += [READ, f"{READ}.>"] if "skills" in pools else []
     return {"publish": publish, "subscribe": [f"{CANCEL}.*", HOSTS]}
 
 

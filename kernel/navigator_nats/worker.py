@@ -7,10 +7,11 @@ three quarters of the acknowledgement limit, it stops the task before another wo
 from __future__ import annotations
 
 import asyncio
-import json
+import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,11 +19,12 @@ from msgspec import Struct, field
 from nats.errors import Error as NatsError
 from nats.errors import MaxPayloadError
 
-from navigator_kernel.errors import IntegrityMismatch, KernelError, UsageProblem
+from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.values.packet import Packet, packet_from_yaml
 from navigator_nats import broker
 from navigator_nats.broker import CANCEL, DELIVERIES, DIGEST, EVENTS, HOSTS, TASKS
 from navigator_nats.dispatcher import DONE, report_first
+from navigator_nats.skills import fetched
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 FETCH = 1.0  # seconds that one request for a task waits at the broker
 PAUSE = 0.5  # seconds after a refusal, so that another worker can take the task
 KNOWN = 1_000  # tasks that one dispatcher of this process remembers
+KEPT = 100  # skills of other hosts that are open
 KEEP = 0.75  # of the acknowledgement limit: the most that a task continues without a confirmed renewal
 
 
@@ -42,20 +45,44 @@ class _Running(Struct):
     lost: bool = False
 
 
+class Answer(Struct):
+    """What a worker says of itself: how many tasks are `running` and `done`, and whether it takes no more."""
+
+    name: str
+    host: str
+    pools: list[str]
+    slots: int
+    running: int
+    done: int
+    ending: bool = False
+
+
+class _Queue(Struct, frozen=True):
+    """What the broker says of a pool's queue: its acknowledgement limit, and `ahead`, the seconds that the broker's
+    clock is ahead of this process's monotonic one. A worker's own clock may be wrong."""
+
+    ack_wait: float
+    ahead: float
+
+
 class Worker(Struct, kw_only=True):
-    """Carries out tasks of `pools`, `slots` of each at once, until `stop` is called."""
+    """Carries out tasks of `pools`, `slots` of each at once, until `stop` is called. One that `agrees` says yes in
+    advance to what its host's own rules allow."""
 
     ports: DispatchPorts
     settings: broker.Settings
     name: str
     pools: tuple[str, ...]
+    host: str = field(default_factory=socket.gethostname)
     slots: int = 1
     tell: Callable[[str], None] = lambda _line: None
     done: int = 0
     _running: dict[str, _Running] = field(default_factory=dict)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _client: Client | None = None
-    _ack_wait: dict[str, float] = field(default_factory=dict)
+    agrees: bool = False
+    _fetched: dict[str, DispatchPorts] = field(default_factory=dict)
+    _queues: dict[str, _Queue] = field(default_factory=dict)
 
     async def run(self) -> None:
         """Works until `stop`; tasks under way are ended first."""
@@ -124,7 +151,14 @@ class Worker(Struct, kw_only=True):
             self.tell(f"a task that cannot be read was refused: {error}")
             await self._refuse(message, f"its packet cannot be read: {type(error).__name__}")
             return
-        if (problem := self._other_skill(packet, (message.headers or {}).get(DIGEST, ""))) is not None:
+        queue = await self._queue(pool, message, packet.constraints.timeout)
+        if queue is None:  # its owner has given it up, or is gone; another one that continues its run sends it again
+            await self._refuse(message, broker.EXPIRED)
+            return
+        try:
+            if (ports := await self._ports_for(packet, (message.headers or {}).get(DIGEST, ""))) is not self.ports:
+                local = ports.local()
+        except KernelError as problem:
             self.tell(str(problem))
             if message.metadata.num_delivered < DELIVERIES:
                 await message.nak(delay=PAUSE)
@@ -133,22 +167,24 @@ class Worker(Struct, kw_only=True):
             await self._refuse(message, str(problem))
             await self._ring(packet)
             return
-        await self._work(message, packet, key, local, began, await self._limit(pool))
+        if self.agrees:
+            ports.agree(packet.context.run)
+        await self._work(message, packet, key, local, began, queue.ack_wait)
 
-    def _other_skill(self, packet: Packet, digest: str) -> KernelError | None:
-        """Why this host must not carry out the packet: its skill has other bytes than the owner's, or is not here."""
+    async def _ports_for(self, packet: Packet, digest: str) -> DispatchPorts:
+        """The ports of a project whose skill has the owner's bytes: this host's own, or with a skill that it fetches.
+        IntegrityMismatch if there is none."""
         if not digest and packet.agent != "skills":
-            return None
-        target = packet.task_spec.target
-        try:
-            if (own := self.ports.digest(packet)) == digest:
-                return None
-        except KernelError as error:
-            own, why = "", str(error)
-        hint = "install the same version on the worker's host"
-        if own:
-            return IntegrityMismatch(f"{target!r} has other bytes on worker {self.name}", hint=hint)
-        return IntegrityMismatch(f"{target!r} cannot be used on worker {self.name}: {why}", hint=hint)
+            return self.ports
+        with suppress(KernelError):
+            if self.ports.digest(packet) == digest:
+                return self.ports
+        if (ports := self._fetched.get(digest)) is None or ports.digest(packet) != digest:
+            jetstream = self._connection.jetstream(timeout=3)
+            self._fetched[digest] = ports = await fetched(jetstream, self.ports, packet, digest)
+            if len(self._fetched) > KEPT:
+                del self._fetched[next(iter(self._fetched))]
+        return ports
 
     async def _work(
         self, message: Msg, packet: Packet, key: str, local: Dispatcher, began: float, limit: float
@@ -189,12 +225,17 @@ class Worker(Struct, kw_only=True):
     async def _ring(self, packet: Packet) -> None:
         await self._connection.publish(broker.subject_of(EVENTS, packet), DONE)
 
-    async def _limit(self, pool: str) -> float:
-        """The acknowledgement limit of the pool's queue, which its owner set."""
-        if pool not in self._ack_wait:
-            info = await self._connection.jetstream(timeout=3).consumer_info(TASKS, broker.consumer_of(pool))
-            self._ack_wait[pool] = float(info.config.ack_wait or self.settings.ack_wait)
-        return self._ack_wait[pool]
+    async def _queue(self, pool: str, message: Msg, seconds: float) -> _Queue | None:
+        """The pool's queue; None if the message has been in it for more than `seconds`. The broker's clock may have
+        been set since it was asked, so what seems to be over is asked about again."""
+        if (queue := self._queues.get(pool)) is None or _age(message, queue) > seconds:
+            answer = await self._connection.request(
+                f"$JS.API.CONSUMER.INFO.{TASKS}.{broker.consumer_of(pool)}", timeout=3
+            )
+            info = msgspec.json.decode(answer.data)
+            ahead = datetime.fromisoformat(info["ts"]).timestamp() - time.monotonic()
+            self._queues[pool] = queue = _Queue(info["config"]["ack_wait"] / 1e9, ahead)
+        return None if _age(message, queue) > seconds else queue
 
     async def _renew(self, message: Msg, packet: Packet, running: _Running, confirmed: float, limit: float) -> None:
         """Renews the task at a third of the limit, and stops it if nothing was confirmed for too long."""
@@ -228,9 +269,19 @@ class Worker(Struct, kw_only=True):
             await running.dispatcher.cancel(running.task)
 
     async def _asked(self, message: Msg) -> None:
-        """Says who works here."""
+        """Says who works here; a worker that the message names takes no more tasks and ends after those it has."""
+        if message.data.decode(errors="replace") in {self.name, self.host}:
+            self.tell(f"worker {self.name} was told to take no more tasks")
+            self._stopping.set()
         if message.reply:
-            pools, under_way = list(self.pools), len(self._running)
-            answer = {"name": self.name, "pools": pools, "slots": self.slots, "running": under_way, "done": self.done}
+            is_ending = self._stopping.is_set()
+            answer = Answer(
+                self.name, self.host, list(self.pools), self.slots, len(self._running), self.done, is_ending
+            )
             with suppress(NatsError):
-                await self._connection.publish(message.reply, json.dumps(answer).encode())
+                await self._connection.publish(message.reply, msgspec.json.encode(answer))
+
+
+def _age(message: Msg, queue: _Queue) -> float:
+    """The seconds since the broker stored the message."""
+    return time.monotonic() + queue.ahead - message.metadata.timestamp.timestamp()

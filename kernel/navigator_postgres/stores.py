@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,14 @@ _CLAIMS = (
         " owner TEXT NOT NULL, ends TIMESTAMPTZ NOT NULL)",  # a number is never given again, as to a host that woke
     ),
 )
+_LINES = (
+    (
+        "CREATE TABLE lines (n BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+        " subject TEXT NOT NULL, name TEXT NOT NULL, line TEXT NOT NULL)",
+        "CREATE INDEX lines_by_name ON lines (subject, name, n)",
+    ),
+)
+LOOKING = 1.0  # seconds to wait for lines that another process may only be looking at
 _RENEW_CLAIM = "UPDATE claims SET ends = clock_timestamp() + make_interval(secs => ?) WHERE name = ? AND fence = ?"
 _RENEW_PLACE = "UPDATE places SET ends = clock_timestamp() + make_interval(secs => ?) WHERE name = ? AND place = ?"
 _PASSING = ("starting up", "shutting down", "recovery", "too many")  # refusals of a server that works again soon
@@ -62,6 +70,58 @@ class Statements:
         cursor = self._connection.cursor()
         cursor.executemany(_translated(statement), list(map(_storable, rows)))
         return cursor
+
+
+class PostgresLines:
+    """The lines of one subject for `SharedStores.lines`: rows, which a process has open while it has their claim."""
+
+    def __init__(self, stores: PostgresStores, subject: str) -> None:
+        self._stores, self._subject = stores, subject
+
+    def names(self) -> Sequence[str]:
+        query = "SELECT DISTINCT name FROM lines WHERE subject = ? ORDER BY name"
+        with self._rows() as database:
+            return [name for (name,) in database.execute(query, (self._subject,)).fetchall()]
+
+    def lock(self, name: str) -> AbstractContextManager[None]:
+        return self._stores.claim(f"{self._subject}:{name}")
+
+    def read(self, name: str) -> bytes:
+        query = "SELECT line FROM lines WHERE subject = ? AND name = ? ORDER BY n"
+        with self._rows() as database:
+            rows = database.execute(query, (self._subject, name)).fetchall()
+        return "".join(f"{line}\n" for (line,) in rows).encode()
+
+    @contextmanager
+    def open(self, name: str, expected: int | None) -> Iterator[Callable[[bytes], None]]:
+        gone_on = Busy("another process has continued this", hint="navigator session list shows what waits")
+        end = time.monotonic() + LOOKING
+        with ExitStack() as stack:
+            while True:
+                try:
+                    stack.enter_context(self.lock(name))
+                    break
+                except Busy:
+                    if time.monotonic() >= end:
+                        raise gone_on from None
+                    time.sleep(0.02)
+            if expected is not None and len(self.read(name)) != expected:
+                raise gone_on
+
+            def add(data: bytes) -> None:
+                rows = [(self._subject, name, line) for line in data.decode().split("\n")[:-1]]
+                with self._rows(name) as database:
+                    database.executemany("INSERT INTO lines (subject, name, line) VALUES (?, ?, ?)", rows)
+
+            yield add
+
+    def remove(self, name: str) -> None:
+        with self._rows(name) as database:
+            database.execute("DELETE FROM lines WHERE subject = ? AND name = ?", (self._subject, name))
+
+    def _rows(self, claimed: str = "") -> AbstractContextManager[Statements]:
+        of = claimed and f"{self._subject}:{claimed}"
+        return self._stores.open("lines", _LINES, beside=True, claimed=of)
 
 
 class PostgresStores:
@@ -98,6 +158,9 @@ class PostgresStores:
             if claimed:
                 self._check(database, claimed)
             yield database
+
+    def lines(self, subject: str) -> PostgresLines:
+        return PostgresLines(self, subject)
 
     @contextmanager
     def claim(self, name: str) -> Iterator[None]:

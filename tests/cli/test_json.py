@@ -51,7 +51,7 @@ class Case:
 
 
 # They need a broker: tests/dispatch runs them
-WITH_BROKER = frozenset({"cluster doctor", "cluster status", "worker"})
+WITH_BROKER = frozenset({"cluster doctor", "cluster drain", "cluster status", "worker"})
 
 
 def leaves() -> Iterator[tuple[str, click.Command]]:

@@ -10,8 +10,9 @@ from itertools import count
 from pathlib import Path
 
 from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.dispatch import InProcessDispatcher, failure
-from navigator_kernel.ports import Agent, DispatchPorts
+from navigator_kernel.ports import Agent, DispatchPorts, ProjectPorts
 from navigator_kernel.values.packet import Meta, Packet, Report
 from navigator_nats.broker import Settings
 from navigator_nats.dispatcher import NatsDispatcher
@@ -42,6 +43,9 @@ def ports_of(agents: Mapping[str, Agent], digest: str = "") -> DispatchPorts:
         local=lambda: InProcessDispatcher(agents, clock),
         digest=lambda _packet: digest,
         failed=failed,
+        folder=lambda _packet: None,
+        agree=lambda _run: None,
+        project=ProjectPorts(root=Path(), state=Path(), writer=FolderWriter([]), encoder=lambda: None),
     )
 
 

@@ -426,3 +426,86 @@ def test_a_packet_that_cannot_be_read_ends_at_once(broker: Broker, start: Any) -
 
     (dead,) = owning(broker, unreadable)
     assert "cannot be read" in dead["reason"] and not dead["can_retry"]
+
+
+async def left_over(broker: Broker, packet: Packet) -> None:
+    """Stores the packet's task, whose owner is gone at once."""
+    held = owner(settings(broker.url))
+    await held.submit(packet)
+    await held.close()
+
+
+def test_a_task_whose_time_is_over_is_not_begun_and_one_that_is_sent_again_is(
+    broker: Broker, start: Any, tmp_path: Path
+) -> None:
+    async def over(held: NatsDispatcher) -> tuple[Report, list[Any]]:
+        await left_over(broker, task("r", "sleep 0", timeout=1))
+        again = task("r", "sleep 0", timeout=20)
+        await asyncio.sleep(1.1)
+        name = str(await held.submit(again))  # the broker keeps the first one of the two
+        assert not (tmp_path / "r").exists()
+        start("a")
+        async with Cluster.opened(settings(broker.url)) as cluster:
+            return await held.result(name), list(await dead_of(cluster))
+
+    report, dead = owning(broker, over)
+    assert (report.state, dead) == ("success", [])
+    assert lines_of(tmp_path / "r") == ["a begun", "a ended"]
+
+
+def test_a_drained_worker_ends_its_task_and_takes_no_other(broker: Broker, start: Any, tmp_path: Path) -> None:
+    first = start("a")
+
+    async def drained(held: NatsDispatcher) -> list[Report]:
+        under_way = str(await held.submit(task("r1", "sleep 2.5")))
+        await noted(tmp_path / "r1", "a begun")
+        async with Cluster.opened(settings(broker.url)) as cluster:
+            assert await cluster.drain("a") == ["a"]
+            (worker,) = (await cluster.status())["workers"]
+            assert (worker["running"], worker["ending"]) == (1, True)
+            with pytest.raises(NotFound):
+                await cluster.drain("no-such-host")
+        waiting = str(await held.submit(task("r2", "sleep 0")))
+        reports = [await held.result(under_way)]
+        assert await asyncio.to_thread(first.wait, 5) == 0
+        assert not (tmp_path / "r2").exists()
+        start("b")
+        return [*reports, await held.result(waiting)]
+
+    assert [report.summary for report in owning(broker, drained)] == ["a", "b"]
+
+
+def test_a_dispatcher_goes_on_in_another_event_loop(broker: Broker, start: Any) -> None:
+    start("a")
+    held = owner(settings(broker.url))
+
+    async def together(name: str) -> list[str]:
+        packets = [task(f"{name}{number}", "nothing") for number in range(3)]
+        return [report.state for report in await asyncio.gather(*(sent(held, packet) for packet in packets))]
+
+    assert [asyncio.run(together(name)) for name in "xy"] == [["success"] * 3] * 2
+
+
+def test_an_owner_that_was_cut_off_gets_the_report_that_came_meanwhile(
+    broker: Broker, start: Any, tmp_path: Path
+) -> None:
+    start("a")
+
+    async def cut() -> Report:
+        link = Link(broker.port)
+        held = owner(settings(await link.open()))
+        try:
+            name = str(await held.submit(task("r", "sleep 0.3")))
+            await noted(tmp_path / "r", "a begun")
+            link.is_cut = True
+            waiting = asyncio.ensure_future(held.result(name))
+            await noted(tmp_path / "r", "a ended")
+            await asyncio.sleep(0.3)
+            link.is_cut = False
+            return await waiting
+        finally:
+            await held.close()
+            await link.close()
+
+    assert asyncio.run(cut()).summary == "a"
+    assert lines_of(tmp_path / "r") == ["a begun", "a ended"]

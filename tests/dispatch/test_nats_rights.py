@@ -18,6 +18,7 @@ from dispatch.orders import order
 from navigator_kernel.errors import FetchFailed, UsageProblem
 from navigator_kernel.values.packet import Meta, Report, report_to_dict
 from navigator_nats import broker as names
+from navigator_nats import skills
 from navigator_nats.dispatcher import _read
 from navigator_nats.inspection import Cluster
 from navigator_nats.rights import new_nkey, write_configuration
@@ -121,6 +122,13 @@ STREAM = json.dumps({"name": "MINE", "subjects": ["mine"]}).encode()
         ("box", publishing("nav.report.mcp.github.k"), False),
         ("other", publishing("nav.report.mcp.github.k"), True),
         ("other", publishing("nav.events.skills.k"), False),
+        ("box", publishing(skills.READ), True),
+        ("box", publishing(f"{skills.READ}.$O.{skills.BUCKET}.M.x"), True),
+        ("box", publishing(f"$O.{skills.BUCKET}.M.x"), False),
+        ("box", publishing(f"$JS.API.STREAM.PURGE.{skills.STREAM}"), False),
+        ("box", publishing(f"$JS.API.CONSUMER.CREATE.{skills.STREAM}"), False),
+        ("other", publishing(skills.READ), False),
+        ("owner", publishing(f"$O.{skills.BUCKET}.M.x"), True),
         ("owner", publishing("nav.task.skills.k"), True),
         ("owner", reading("nav.report.>"), True),
     ],

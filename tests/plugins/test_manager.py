@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from navigator_kernel import guard
 from navigator_kernel.adapters.entry_points import Installed, entry_points
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.hookspecs import hookimpl
@@ -285,3 +289,20 @@ def test_an_installed_plugin_is_found_when_the_cache_cannot_be_written(tmp_path:
     name = install("")
     (tmp_path / "cache").write_text("a file where the folder should be")
     assert (name, name) in cached(tmp_path / "cache")
+
+
+def test_calls_that_come_at_once_share_the_plugins_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    class SlowLoop(guard.PluginLoop):
+        def __init__(self, name: str) -> None:
+            time.sleep(0.05)  # so that all calls come before the first loop is there
+            super().__init__(name)
+
+    monkeypatch.setattr(guard, "PluginLoop", SlowLoop)
+    plugins = build_manager()
+
+    async def loop() -> int:
+        return id(asyncio.get_running_loop())
+
+    with ThreadPoolExecutor(4) as pool:
+        loops = list(pool.map(lambda _: asyncio.run(plugins.run("p", "hook", loop, 5)), range(4)))
+    assert len(set(loops)) == 1

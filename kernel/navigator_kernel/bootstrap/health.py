@@ -417,7 +417,9 @@ def _write_home_note(file: Path) -> list[str]:
 
 def _runs(project: Project) -> Iterator[Finding]:
     """Unfinished work of models."""
-    for file in project.underway.damaged():
+    damaged = list[Path]()
+    project.underway.left(damaged)
+    for file in damaged:
         loss = f"the work of run {file.stem} cannot go on; send its message again"
         detail = f"{str(file)!r} cannot be read"
         remedy, fix = _aside_at(file, loss)

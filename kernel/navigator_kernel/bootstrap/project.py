@@ -307,7 +307,7 @@ class Project:
         """The calls of turns that are under way, so that a killed turn can continue."""
         from navigator_kernel.adapters.stores.underway import Underway
 
-        return Underway(self.state.folder / "underway", self.state_writer, SystemClock(), self.redact)
+        return Underway(self.state.folder / "underway", self.state_writer, SystemClock(), self.redact, self.shared)
 
     @part
     def run_log(self) -> RunLog:
@@ -642,6 +642,9 @@ class Project:
             local=lambda: InProcessDispatcher(agents, self.clock, observe),
             digest=digest,
             failed=failed,
+            folder=lambda packet: self.catalogue.create_executor(packet.task_spec.target).skill.folder,
+            agree=self.consents.allow_orders,
+            project=self.plugin_ports,
         )
 
     # Models and their tools

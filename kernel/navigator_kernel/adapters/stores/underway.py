@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from navigator_kernel.values.request import INTERRUPTED, PendingApproval, Sessio
 from navigator_kernel.values.work import PROGRESS, AgentState, progress_of, redacted
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Clock, Writer
+    from navigator_kernel.ports import Clock, SharedStores, Writer
 
 ENDED = "the process ends"  # the message of a turn's cancellation, if what it does is to be kept
 LARGEST = 64 * 1024 * 1024  # bytes of one file
@@ -50,13 +50,50 @@ class _Run(Struct, kw_only=True):
     add: Callable[[bytes], None] | None = None  # None until the file is open
 
 
-class Underway:
-    """One JSON-lines file a run below `folder`, from the message, or from the model's first answer, to the end of the
-    turn. It is locked as long as the process lives. Nothing waits for the disk: a power failure may lose the last
-    lines, or bring back the file of a turn that has ended, whose calls are then not made again."""
+class FileLines(Struct, frozen=True):
+    """Lines by name, in one file each below `folder`. Nothing waits for the disk."""
 
-    def __init__(self, folder: Path, writer: Writer, clock: Clock, redact: Redact = same) -> None:
-        self._folder, self._writer, self._clock, self._redact = folder, writer, clock, redact
+    folder: Path
+    writer: Writer
+
+    def names(self) -> Sequence[str]:
+        return sorted(file.stem for file in self.folder.glob("*.jsonl"))
+
+    def lock(self, name: str) -> AbstractContextManager[None]:
+        """Busy if another process has opened them."""
+        return own_lock(self.folder / f"{name}.jsonl")
+
+    def read(self, name: str) -> bytes:
+        return read_bounded(self.folder / f"{name}.jsonl", LARGEST)
+
+    @contextmanager
+    def open(self, name: str, expected: int | None) -> Iterator[Callable[[bytes], None]]:
+        """Yields a function that appends to them, and locks them until the block ends. They are new, or have the size
+        `expected`, else Busy."""
+        file = self.folder / f"{name}.jsonl"
+        with ExitStack() as stack:
+            add = None if expected is not None else stack.enter_context(self.writer.appending(file))
+            if add or file.is_file():
+                stack.enter_context(own_lock(file, PATIENCE))
+            if add is None and (not file.is_file() or file.stat().st_size != expected):
+                raise Busy("another process has continued this", hint="navigator session list shows what waits")
+            yield add or stack.enter_context(self.writer.appending(file))
+
+    def remove(self, name: str) -> None:
+        """The caller has opened or locked them."""
+        self.writer.remove(self.folder / f"{name}.jsonl", durable=False)
+
+
+class Underway:
+    """The lines of each run, from the message, or from the model's first answer, to the end of the turn. They are
+    locked as long as the process lives. A power failure may lose the last of them, or bring back those of a turn that
+    has ended, whose calls are then not made again."""
+
+    def __init__(
+        self, folder: Path, writer: Writer, clock: Clock, redact: Redact = same, shared: SharedStores | None = None
+    ) -> None:
+        self._lines = FileLines(folder, writer) if shared is None else shared.lines("underway")
+        self._folder, self._clock, self._redact = folder, clock, redact
         self._runs: dict[str, _Run] = {}
 
     @contextmanager
@@ -77,11 +114,14 @@ class Underway:
         head = {"v": 1, "session": session.id, "turn": session.turn, "ts": self._clock.now(), "agreed": list(agreed)}
         run_file = self._runs[run] = _Run(head={**head, "message": message}, expected=expected)
         if message and expected is None:
-            _write(self._open(run, run_file), run_file.head)
+            run_file.add = run_file.open.enter_context(self._lines.open(run, None))
+            _write(run_file.add, run_file.head)
         try:
             yield
         except BaseException as error:
-            if _cuts_off(error):
+            from asyncio import CancelledError  # takes 20 ms, and most commands take no turn
+
+            if ENDED in error.args or not isinstance(error, KernelError | CancelledError | KeyboardInterrupt):
                 self._runs.pop(run, None)
                 run_file.open.close()
             raise
@@ -102,7 +142,7 @@ class Underway:
         if record is None:
             return
         if record.add is not None:
-            self._remove(run)
+            self._lines.remove(run)
         record.open.close()
 
     def start(self, packet: Packet, count: int) -> None:
@@ -112,9 +152,10 @@ class Underway:
         record = self._runs.get(run)
         if record is None or not record.keeps_orders:
             return
-        add, first = (record.add, ()) if record.add else (self._open(run, record), (record.head,))
+        first = () if record.add else (record.head,)
+        record.add = record.add or record.open.enter_context(self._lines.open(run, record.expected))
         record.count = count
-        _write(add, *first, {"packet": packet.to_dict()})
+        _write(record.add, *first, {"packet": packet.to_dict()})
 
     def note(self, run: str, progress: AgentState) -> None:
         """Records the progress of the order, before and after each call."""
@@ -131,75 +172,32 @@ class Underway:
         if record is not None and record.add is not None:
             _write(record.add, {"intent": [before, after]})
 
-    def left(self) -> list[Left]:
-        """The orders that ended processes left, oldest first; a file that cannot be read is left out."""
+    def left(self, damaged: list[Path] | None = None) -> list[Left]:
+        """The orders that ended processes left, oldest first. Files that cannot be read are added to `damaged`."""
         orders = []
-        for file in sorted(self._folder.glob("*.jsonl")) if self._folder.is_dir() else ():
-            with suppress(KernelError, OSError, ValueError, KeyError, TypeError), self._locked(file.stem):
-                orders.append(_read(file))
-        return orders
-
-    def damaged(self) -> list[Path]:
-        """The files that ended processes left and that cannot be read."""
-        files = []
-        for file in sorted(self._folder.glob("*.jsonl")) if self._folder.is_dir() else ():
+        for run in self._lines.names():
             try:
-                with self._locked(file.stem):
-                    _read(file)
+                with self._lines.lock(run):
+                    orders.append(_read(run, self._lines.read(run)))
             except (Busy, FileNotFoundError):
                 continue
             except (KernelError, OSError, ValueError, KeyError, TypeError, AttributeError):
-                files.append(file)
-        return files
+                if damaged is not None:
+                    damaged.append(self._folder / f"{run}.jsonl")
+        return orders
 
     def forget(self, session: str) -> None:
         """Removes what killed processes left in a session."""
         for order in self.left():
             run, _ = run_of(order.order.subject)
             if order.session == session:
-                with suppress(KernelError), self._locked(run):
-                    self._remove(run)
-
-    def _open(self, run: str, record: _Run) -> Callable[[bytes], None]:
-        """Opens and locks the file; returns a function that appends to it."""
-        file, enter = self._file(run), record.open.enter_context
-        if record.expected is None:
-            add = enter(self._writer.appending(file))
-            enter(own_lock(file, PATIENCE))
-        else:
-            if not file.is_file():
-                raise _gone_on()
-            enter(own_lock(file, PATIENCE))
-            if file.stat().st_size != record.expected:
-                raise _gone_on()
-            add = enter(self._writer.appending(file))
-        record.add = add
-        return add
-
-    def _remove(self, run: str) -> None:
-        self._writer.remove(self._file(run), durable=False)
-
-    def _locked(self, run: str) -> Any:
-        return own_lock(self._file(run))
-
-    def _file(self, run: str) -> Path:
-        return self._folder / f"{run}.jsonl"
-
-
-def _cuts_off(error: BaseException) -> bool:
-    """Whether a turn that raises `error` was neither stopped by the person nor refused."""
-    from asyncio import CancelledError  # takes 20 ms, and most commands take no turn
-
-    return ENDED in error.args or not isinstance(error, KernelError | CancelledError | KeyboardInterrupt)
+                with suppress(KernelError), self._lines.lock(run):
+                    self._lines.remove(run)
 
 
 def _write(add: Callable[[bytes], None], *lines: dict[str, Any]) -> None:
     text = "".join(f"{_FORM.encode(line)}\n" for line in lines)
     add(text.encode("utf-8", "backslashreplace"))
-
-
-def _gone_on() -> Busy:
-    return Busy("another process has continued this", hint="navigator session list shows what waits")
 
 
 def run_of(subject: str) -> tuple[str, int]:
@@ -210,9 +208,8 @@ def run_of(subject: str) -> tuple[str, int]:
     return run, int(size)
 
 
-def _read(file: Path) -> Left:
+def _read(run: str, data: bytes) -> Left:
     """Leaves out an incomplete last line: the process was killed while it wrote the line."""
-    data = read_bounded(file, LARGEST)
     lines = [json.loads(line) for line in data.split(b"\n")[:-1]]
     if not lines:  # the file was just created, or its process was killed then
         raise ValueError("it is empty")
@@ -232,13 +229,13 @@ def _read(file: Path) -> Left:
         elif progress is not None:
             progress = replace(progress, intent=tuple(map(str, line["intent"])))
     if packet is None:
-        packet = message_packet(head["message"], file.stem)
+        packet = message_packet(head["message"], run)
     if progress is not None:
         optional = {**packet.params.optional, PROGRESS: progress.kept()}
         packet = replace(packet, params=replace(packet.params, optional=optional))
     order = PendingApproval(
         packets=(packet,),
-        subject=f"{INTERRUPTED}{file.stem}:{len(data)}",
+        subject=f"{INTERRUPTED}{run}:{len(data)}",
         asked_at=head["ts"],
         agreed=tuple(
             subject for subject in map(str, head["agreed"]) if not has_acted or is_lasting(subject)

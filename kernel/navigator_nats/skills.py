@@ -1,0 +1,120 @@
+"""Skills by digest, in JetStream's object store: an owner puts the folder of a skill there, and a worker that has other
+bytes, or none, fetches it. A worker reads without a consumer, so that it needs the right to read this bucket only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from base64 import urlsafe_b64encode
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+from nats.js.errors import BucketNotFoundError, NotFoundError
+
+from navigator_kernel.errors import IntegrityMismatch
+from navigator_nats import broker
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nats.js import JetStreamContext
+
+    from navigator_kernel.ports import DispatchPorts
+    from navigator_kernel.values.packet import Packet
+
+BUCKET = "NAV_SKILLS"
+STREAM = f"OBJ_{BUCKET}"
+READ = f"$JS.API.DIRECT.GET.{STREAM}"
+LARGEST = 64 * 1024 * 1024  # bytes of one skill; a larger one must be installed on the worker
+
+
+class _Object(Struct):
+    """What the bucket says of one object."""
+
+    nuid: str
+    chunks: int
+    size: int
+    deleted: bool = False
+
+
+def _unpacked(data: bytes) -> list[tuple[PurePosixPath, int, bytes]]:
+    """The files; ValueError if it is not what `_packed` makes."""
+    unpacking = zlib.decompressobj()
+    plain = unpacking.decompress(data, 2 * LARGEST)
+    if unpacking.unconsumed_tail:
+        raise ValueError("it is too large")
+    files = []
+    for written, mode, content in msgspec.msgpack.decode(plain, type=list[tuple[str, int, bytes]]):
+        path = PurePosixPath(written)
+        if path.is_absolute() or not path.parts or ".." in path.parts or "\0" in written:
+            raise ValueError(f"{written!r} is not a path of a skill")
+        files.append((path, 0o755 if mode else 0o644, content))
+    return files
+
+
+async def put(jetstream: JetStreamContext, ports: DispatchPorts, packet: Packet, digest: str) -> None:
+    """Puts the folder of the packet's skill into the bucket, which is made if it is missing."""
+    with suppress(NotFoundError, *broker.GONE):
+        if not (await _object(jetstream, digest)).deleted:
+            return
+    if (folder := ports.folder(packet)) is None:
+        return
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    if sum(path.stat().st_size for path in paths) > LARGEST:
+        return
+    files = [(path.relative_to(folder).as_posix(), path.stat().st_mode & 0o111, path.read_bytes()) for path in paths]
+    if ports.digest(packet) != digest:  # it changed meanwhile: a later packet has the new digest
+        return
+    try:
+        bucket = await jetstream.object_store(BUCKET)
+    except BucketNotFoundError:
+        bucket = await jetstream.create_object_store(BUCKET)
+    await bucket.put(digest, zlib.compress(msgspec.msgpack.encode(files), 1))
+
+
+async def fetched(jetstream: JetStreamContext, ports: DispatchPorts, packet: Packet, digest: str) -> DispatchPorts:
+    """The ports of this project with the skill of exactly this digest, fetched if no earlier packet brought it.
+    IntegrityMismatch if the bucket does not have it, or has other bytes."""
+    from navigator_kernel.commands import dispatch_ports  # with click, which an owner need not load
+
+    target = packet.task_spec.target
+    name = target.partition(":")[2]
+    folder = ports.project.state / "fetched" / digest.rpartition(":")[2]
+    if not (folder / name / "SKILL.md").is_file():
+        try:
+            stored, data, sequence = await _object(jetstream, digest), b"", 0
+            if stored.deleted or stored.size > 2 * LARGEST:
+                raise NotFoundError
+            for _ in range(stored.chunks):
+                subject = f"$O.{BUCKET}.C.{stored.nuid}"
+                raw = await jetstream.get_msg(STREAM, seq=sequence + 1, subject=subject, next=True, direct=True)
+                sequence, data = raw.seq or 0, data + (raw.data or b"")
+            files = _unpacked(data)
+        except (NotFoundError, TimeoutError, *broker.GONE):  # a time-out: an older configuration gives no right to it
+            hint = "install the same version on the worker's host"
+            raise IntegrityMismatch(f"no owner has put {target!r} of this digest at the broker", hint=hint) from None
+        except (ValueError, TypeError, zlib.error) as error:
+            raise IntegrityMismatch(f"what the broker has as {target!r} cannot be read: {error}") from None
+        await asyncio.to_thread(_placed, ports, folder / name, files)
+    brought = await asyncio.to_thread(dispatch_ports, ports.root, folder)
+    if await asyncio.to_thread(brought.digest, packet) != digest:
+        ports.project.writer.remove(folder)
+        raise IntegrityMismatch(f"what the broker has as {target!r} has other bytes than its digest says")
+    return brought
+
+
+def _placed(ports: DispatchPorts, folder: Path, files: Sequence[tuple[PurePosixPath, int, bytes]]) -> None:
+    """Writes the files, SKILL.md as the last one: without it there is no skill."""
+    for path, mode, content in sorted(files, key=lambda file: file[0].name == "SKILL.md"):
+        ports.project.writer.write(folder / path, content, mode=mode)
+
+
+async def _object(jetstream: JetStreamContext, digest: str) -> _Object:
+    raw = await broker.last(jetstream, STREAM, f"$O.{BUCKET}.M.{urlsafe_b64encode(digest.encode()).decode()}")
+    if raw is None:
+        raise NotFoundError
+    return msgspec.json.decode(raw.data or b"", type=_Object)

@@ -1,0 +1,154 @@
+"""A worker that does not have a skill fetches it by its digest from the broker's object store, and runs no other bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from cli.support import type_a
+from dispatch.nats_broker import Broker
+from dispatch.nats_parts import settings
+from dispatch.orders import order
+from navigator_kernel.commands import dispatch_ports
+from navigator_kernel.errors import IntegrityMismatch
+from navigator_kernel.values.packet import Report
+from navigator_nats import broker as names
+from navigator_nats import skills
+from navigator_nats.dispatcher import NatsDispatcher
+from navigator_nats.rights import write_configuration
+from navigator_nats.worker import Worker
+
+pytestmark = [pytest.mark.ci, pytest.mark.requirement("X-6")]
+SKILL = {**type_a("draw", "import part\nprint(part.WORD)\n"), "part.py": "WORD = 'drawn'\n"}
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    write_configuration(tmp_path / "keys", ["owner"], ["box=skills", "other=worker"], 4222)
+    running = Broker(tmp_path, tmp_path / "keys" / "nats.conf").start()
+    yield running
+    running.kill()
+
+
+def host(broker: Broker, name: str) -> names.Settings:
+    return settings(broker.url, seed=str(broker.folder / "keys" / f"{name}.nk"))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Callable[..., Path]:
+    """A host's project, with or without a skill of these files."""
+
+    def made(name: str, files: dict[str, str] | None = None) -> Path:
+        (tmp_path / name / "mybox").mkdir(parents=True)
+        for path, text in (files or {}).items():
+            file = tmp_path / name / ".claude/skills/draw" / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        return tmp_path / name
+
+    return made
+
+
+def carried_out(broker: Broker, at: Path, on: Path, *, agrees: bool = True, times: int = 1) -> list[Report]:
+    """The reports of `times` orders that the owner of project `at` sends to a worker in project `on`."""
+
+    async def sent() -> list[Report]:
+        sender = NatsDispatcher(dispatch_ports(at), host(broker, "owner"))
+        working = Worker(
+            ports=dispatch_ports(on), settings=host(broker, "box"), name="box", pools=("skills",), agrees=agrees
+        )
+        serving = asyncio.ensure_future(working.run())
+        try:
+            packets = [order(target="skill:draw", run=f"r{number}") for number in range(times)]
+            return [await sender.result(str(await sender.submit(packet))) for packet in packets]
+        finally:
+            await working.stop()
+            await serving
+            await sender.close()
+
+    return asyncio.run(sent())
+
+
+def test_a_worker_without_a_skill_fetches_it_and_keeps_it(broker: Broker, project: Any) -> None:
+    reports = carried_out(broker, project("a", SKILL), project("b"), times=2)
+    assert [(report.state, "drawn" in str(report.data)) for report in reports] == [("success", True)] * 2
+    assert not (broker.folder / "b" / ".claude").exists()
+
+
+def test_a_worker_with_other_bytes_runs_the_owners_and_its_own_stay(broker: Broker, project: Any) -> None:
+    other = {**SKILL, "part.py": "WORD = 'other'\n"}
+    (report,) = carried_out(broker, project("a", SKILL), project("b", other))
+    assert report.state == "success" and "drawn" in str(report.data)
+    assert (broker.folder / "b/.claude/skills/draw/part.py").read_text() == other["part.py"]
+
+
+def test_a_worker_that_did_not_agree_in_advance_asks(broker: Broker, project: Any) -> None:
+    (report,) = carried_out(broker, project("a", SKILL), project("b"), agrees=False)
+    assert report.state == "pending" and report.subject.startswith("type_a:draw@")
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        b"no archive",
+        zlib.compress(msgspec.msgpack.encode([("SKILL.md", 0, SKILL["SKILL.md"].encode())])),
+        zlib.compress(msgspec.msgpack.encode([("../../escaped", 0, b"")])),
+        zlib.compress(msgspec.msgpack.encode([("/escaped", 0, b"")])),
+    ],
+)
+def test_other_bytes_than_the_digest_says_are_refused_and_leave_nothing(
+    broker: Broker, project: Any, packed: bytes
+) -> None:
+    here, there = dispatch_ports(project("a", SKILL)), dispatch_ports(project("b"))
+    packet = order(target="skill:draw")
+    digest = here.digest(packet)
+
+    async def refused() -> None:
+        client = await names.connect(host(broker, "owner"), "a")
+        try:
+            jetstream = client.jetstream(timeout=3)
+            await skills.put(jetstream, here, packet, digest)
+            await (await jetstream.object_store(skills.BUCKET)).put(digest, packed)
+            with pytest.raises(IntegrityMismatch):
+                await skills.fetched(jetstream, there, packet, digest)
+        finally:
+            await client.close()
+
+    asyncio.run(refused())
+    assert [path for path in there.project.state.rglob("*") if path.is_file() and "fetched" in path.parts] == []
+    assert not list(broker.folder.rglob("escaped"))
+
+
+def test_a_broker_that_has_no_such_skill_is_said(broker: Broker, project: Any) -> None:
+    there = dispatch_ports(project("b"))
+
+    async def missing() -> None:
+        client = await names.connect(host(broker, "owner"), "a")
+        try:
+            jetstream = client.jetstream(timeout=3)
+            for _ in range(2):  # without the bucket, and with it
+                with pytest.raises(IntegrityMismatch, match="no owner has put"):
+                    await skills.fetched(jetstream, there, order(target="skill:draw"), "sha256:1")
+                await jetstream.create_object_store(skills.BUCKET)
+        finally:
+            await client.close()
+
+    asyncio.run(missing())
+
+
+def test_a_configuration_without_rights_to_skills_works_as_before(broker: Broker, project: Any) -> None:
+    written = broker.folder / "keys" / "nats.conf"
+    lines = [line for line in written.read_text().splitlines() if skills.BUCKET not in line]
+    text = "\n".join(lines)
+    assert text != written.read_text().rstrip()
+    broker.kill()
+    written.write_text(text + "\n")
+    broker.start()
+    (report,) = carried_out(broker, project("a", SKILL), project("b", SKILL))
+    assert report.state == "success"
