@@ -9,6 +9,7 @@ import pytest
 
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
 from navigator_kernel.skills.catalog.listing import Root
+from navigator_kernel.values.owner import one_look
 from skill_repositories import skill_text
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def test_a_message_looks_at_each_file_once(skills: Path, monkeypatch: pytest.Mon
         return real(path, **more)
 
     monkeypatch.setattr(os, "stat", watched)
-    with catalogue.once():
+    with one_look():
         assert [catalogue.list_resources()[0].description for _ in range(3)] == ["does another thing"] * 3
     manifests = [str(path) for path in looked if str(path).endswith("SKILL.md")]
     assert sorted(manifests) == [str(skills / name / "SKILL.md") for name in ("alpha", "beta")]

@@ -153,8 +153,7 @@ def write_seen(project: Project) -> dict[str, Any]:
 def _space(catalogue: Catalogue, meaning: SemanticRanker, query: str) -> SearchSpace:
     """Searches by words of the router's index, for a Chinese query also in English; if they find nothing, by
     meaning."""
-    with catalogue.once():
-        skills = catalogue.list_resources(enabled_only=False)
+    skills = catalogue.list_resources(enabled_only=False)
     chosen = tuple(one for one in skills if one.type == "skill" and one.implicit and one.enabled)
     more = other_words([query]) if language_of(query) == "zh" else []
     candidates = meaning.by_words(chosen, " ".join([query, *more]), FOUND).candidates

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.language.clauses import may_join, may_spell_out
+from navigator_kernel.values.owner import one_look
 from navigator_kernel.values.route import Intent, RouteDecision, RouteResult, Workflow
 
 if TYPE_CHECKING:
@@ -44,9 +45,9 @@ def routed(
 
     if not text.strip():
         raise UsageProblem("there is no message", hint='navigator route "review this code"')
-    request = preprocess(Message(text=text, language=language), files := files or project.files)
     session = Session(id="route")
-    with project.catalogue.once():
+    with one_look():
+        request = preprocess(Message(text=text, language=language), files := files or project.files)
         intent = understand_locally(request, session, project.router)
         decision = decide(intent, request, project.catalogue)
         result, steps = _spelled_out(request, project, files)

@@ -167,11 +167,6 @@ def asked_for(text: str) -> str:
         hit = _DATA.search(text)
         rest = text[: hit.start("colon")].rstrip() if hit else text
         return rest if _substance(rest) >= 2 else text
-    return without_excluded(text)
-
-
-def without_excluded(text: str) -> str:
-    """A text without the clauses that exclude something, if it has much else."""
     rest = "".join(" " if _EXCLUDES.search(clause) else clause for clause in _CLAUSE.findall(text))
     return rest if len(rest) > _LEFT * len(text) else text
 

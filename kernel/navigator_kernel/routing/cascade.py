@@ -27,6 +27,7 @@ from navigator_kernel.routing.entries import with_words_of_paths
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.text import clean, fold, lazy_compile, warn
+from navigator_kernel.values.owner import looked_up
 from navigator_kernel.values.route import Action, Direct, Lifecycle, Mcp, Operation, Retrieval, Script, Skills
 
 if TYPE_CHECKING:
@@ -129,9 +130,10 @@ class CascadeRouter(Struct):
         return parse_command(clean(text, lines=False), self)
 
     def retrieve(self, text: str, k: int = 12, files: Sequence[str] = ()) -> Retrieval:
-        skills = tuple(s for s in self.catalogue.list_resources() if s.type == "skill" and s.implicit)
+        every = looked_up((id(self), "skills"), self.catalogue.list_resources)
+        skills = tuple(s for s in every if s.type == "skill" and s.implicit)
         request = with_words_of_paths(text, files, skills) if files else text
-        retrieval = self._retrieved(skills, request, k)
+        retrieval = looked_up((id(self), request, k), lambda: self._retrieved(skills, request, k))
         if not changes_skills(text):
             return retrieval
         # an order to remove, enable or disable must not run the skills that it names

@@ -32,6 +32,7 @@ from navigator_kernel.routing.ranker import (
     shipped,
 )
 from navigator_kernel.text import clean, fold, lazy_compile
+from navigator_kernel.values.owner import looked_up
 from navigator_kernel.values.route import Boldness, Candidate, Retrieval
 
 if TYPE_CHECKING:
@@ -214,7 +215,8 @@ class SemanticRanker(Struct):
         if encoder is None or (fitted := wanted_by(encoder.id)) is None:
             return None
         is_apart = query.text != text and is_long(text) and len(text) <= READ_WHOLE
-        wanted = float(fitted.probabilities(encoder.encode([text], "query")[0] if is_apart else ranker.vector(query)))
+        whole = looked_up((encoder.id, text), lambda: encoder.encode([text], "query")[0]) if is_apart else None
+        wanted = float(fitted.probabilities(ranker.vector(query) if whole is None else whole))
         return max(wanted, WITH_FILE) if _FILE.search(text) else wanted
 
 

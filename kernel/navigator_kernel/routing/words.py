@@ -85,19 +85,14 @@ def _phrases(text: str) -> Iterator[str]:
     each process 12 ms to compile."""
     glossary, lengths, at = _glossary(), _lengths(), 0
     while at < len(text):
-        within = text[at] in _LATIN and text[at - 1 : at] in _LATIN
-        ends = [] if within else [at + length for length in lengths.get(text[at], ())]
-        end = next((end for end in ends if text[at:end] in glossary and _is_whole(text, at, end)), at)
-        if end > at:
-            yield text[at:end]
-        at = max(end, at + 1)
-
-
-def _is_whole(text: str, begin: int, end: int) -> bool:
-    """Whether a phrase is a whole word; always true for one with Chinese characters."""
-    if max(text[begin:end]) >= _FIRST_HAN:
-        return True
-    return text[begin - 1 : begin] not in _LATIN and text[end : end + 1] not in _LATIN
+        if text[at] in lengths and (text[at] >= _FIRST_HAN or text[at - 1 : at] not in _LATIN):
+            ends = [end for length in lengths[text[at]] if text[at : (end := at + length)] in glossary]
+            # a phrase without Chinese characters is a whole word
+            whole = (end for end in ends if max(text[at:end]) >= _FIRST_HAN or text[end : end + 1] not in _LATIN)
+            if (end := next(whole, at)) > at:
+                yield text[at:end]
+                at = end - 1
+        at += 1
 
 
 @cache

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.language.clauses import asks_to_look, clauses, is_long, without_excluded, without_refused
+from navigator_kernel.language.clauses import asks_to_look, clauses, is_long, without_refused
 from navigator_kernel.language.parameters import Parameters, is_there, parameters, wants_path
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean, fold, lazy_compile, shorten
+from navigator_kernel.turn import understand
 from navigator_kernel.turn.message import preprocess
 from navigator_kernel.turn.packets import asked_values, plan, unusable
 from navigator_kernel.turn.split import are_apart, is_order, leading_verb, split, wishes
 from navigator_kernel.turn.understand import FALLBACKS, POSSIBLE, command_that_looks, decide, understand_locally
+from navigator_kernel.values.owner import one_look
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult, Session
 from navigator_kernel.values.route import (
     Candidate,
@@ -92,7 +94,7 @@ def plan_workflow(
     request: PreprocessingResult, need: str, ground: PlanningContext, *, alone: bool = False
 ) -> PlanProposal | NeedClarification | Unknown | None:
     """A plan, a question about missing parts, a file that cannot be read, or None if one skill or none is enough."""
-    with ground.catalogue.once():
+    with one_look():
         listed = list_steps(request, need, ground, alone=alone)
         return propose(listed, ground) if isinstance(listed, ListedSteps) else listed
 
@@ -110,21 +112,22 @@ def list_steps(
         return None
     ordered = wishes(text) if is_long(text) and not alone else ()
     plain = text if is_long(text) else without_refused(text, [file.written for file in request.without])
-    steps = ordered or split(plain, lambda clause: _is_named(clause, ground))
+    steps = ordered or split(plain, lambda c: isinstance(ground.router.recognise(c), Skills | Lifecycle | Script | Mcp))
     names = [file.written for file in (*request.files, *request.targets)]
     apart = [_side_by_side(step, names, ground) if not is_long(text) else () for step in steps]
     at_once = len(steps) == 1 and not alone
     steps = tuple(part for step, parts in zip(steps, apart, strict=True) for part in parts or (step,))
     if len(steps) < 2 and not alone:
         return None
-    bound = [bind(step, ground, after=at > 0 and not at_once) for at, step in enumerate(steps[: ground.limit])]
+    k = WIDE if ordered else FEW
+    bound = [bind(step, ground, k, after=at > 0 and not at_once) for at, step in enumerate(steps[: ground.limit])]
     bound = _without_telling(_with_installed(bound))
     if (unreadable := _unreadable(bound)) is not None:
         return unreadable
     if ordered:
         if not _are_several(bound, surely=are_apart(text, steps)):
             return None  # one task in several sentences
-        bound = _with_nearest(bound, text, ground)
+        bound = _with_nearest(bound, request, ground)
     elif is_long(text) and not alone and all(step.decision.tier == "retrieval" for step in bound):
         return None  # the requirements of one task
     else:
@@ -219,17 +222,18 @@ def _are_several(bound: Sequence[BoundStep], *, surely: bool) -> bool:
     return len(leaders) > 1
 
 
-def _with_nearest(bound: Sequence[BoundStep], text: str, ground: PlanningContext) -> list[BoundStep]:
+def _with_nearest(bound: Sequence[BoundStep], request: PreprocessingResult, ground: PlanningContext) -> list[BoundStep]:
     """Each step that is for a named or sure skill, once for each skill; else with those of the other skills that fit it
     best, and a little also what the whole message is about; of skills that do nearly the same, one."""
-    about, sure = ground.router.retrieve(text, WIDE).candidates, dict[str, BoundStep]()
+    about = ground.router.retrieve(understand.matter(request), WIDE, understand.files_in(request)).candidates
+    sure: dict[str, BoundStep] = {}
     for step in bound:
         if step.skill and (step.decision.tier != "retrieval" or step.decision.confidence >= SURE_OF_WISH):
             sure.setdefault(step.skill, step)
     steps: list[BoundStep] = []
     for step in bound:
         if step.decision.tier == "retrieval" and sure.get(step.skill) is not step:
-            near = _together(ground.router.retrieve(step.request.need, WIDE).candidates, about)
+            near = _together(step.candidates, about)
             names = [name for name in near if name not in sure or name == step.skill]
             offered = tuple(ground.router.varied(names[:NEAREST])[:FALLBACKS])
             step = replace(step, skill="", agent="", result=Direct(), offered=offered)
@@ -258,10 +262,6 @@ def propose(listed: ListedSteps, ground: PlanningContext) -> PlanProposal | Need
 def _unreadable(bound: Sequence[BoundStep]) -> Unknown | None:
     """A named file or skill that does not exist or may not be read."""
     return next((step.result for step in bound if isinstance(step.result, Unknown)), None)
-
-
-def _is_named(clause: str, ground: PlanningContext) -> bool:
-    return isinstance(ground.router.recognise(clause), Skills | Lifecycle | Script | Mcp)
 
 
 def _with_installed(bound: list[BoundStep]) -> list[BoundStep]:
@@ -308,13 +308,8 @@ def _covered(bound: Sequence[BoundStep], text: str, ground: PlanningContext) -> 
         return False
     if len(fitting) < len(bound):
         return False  # no step is dropped silently
-    things = [_things(step) for step in bound]
+    things = [{str(file.path) for file in step.request.files} | set(_QUOTED.findall(step.text)) for step in bound]
     return not all(things) or len({thing for some in things for thing in some}) < 2
-
-
-def _things(step: BoundStep) -> set[str]:
-    """The objects of a step: files and quoted texts."""
-    return {str(file.path) for file in step.request.files} | set(_QUOTED.findall(step.text))
 
 
 def _answered(bound: list[BoundStep], answer: str, ground: PlanningContext) -> list[BoundStep]:
@@ -414,7 +409,7 @@ def _label(step: BoundStep) -> str:
 
 PLANNED = 0.6  # confidence from which a skill is put in a plan
 SURE_OF_WISH = 0.85  # the same for one of several wishes of a long message, whose parts say less
-WIDE, NEAREST = 60, 12  # candidates of a wish that are compared, and of these those that may be offered
+FEW, WIDE, NEAREST = 12, 60, 12  # candidates of a step, of a wish, and of these those that may be offered
 ABOUT = 0.3  # share of what the whole message is about in what a wish is about
 UNLISTED = 0.5  # by how much a skill that is not a candidate is below the last one
 MANAGER = "skill_manager"  # the skill of lifecycle steps (AGT-6)
@@ -458,16 +453,16 @@ class BoundStep(Struct, frozen=True, kw_only=True):
     given: Mapping[str, str] = field(default_factory=dict)
 
 
-def bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
+def bind(text: str, ground: PlanningContext, k: int = FEW, *, after: bool) -> BoundStep:
     """Binds a step to a skill by its name, else by description, examples and tags (COV-2, COV-3, WFL-4).
 
     `skill` and `agent` are empty if none fits. What is named in plain words gets its mark.
     """
-    step = _bind(text, ground, after=after)
+    step = _bind(text, ground, k, after=after)
     if step.agent != "skills" or not isinstance(step.result, Skills):
         return step
     marked = _marked(step, ground)
-    step = step if marked == text else _bind(marked, ground, after=after)
+    step = step if marked == text else _bind(marked, ground, k, after=after)
     stops = unusable(_held(step, step.request, ground), ground.context.language)
     return replace(step, result=stops) if isinstance(stops, Unknown) else step
 
@@ -512,16 +507,18 @@ def files_of(step: BoundStep, ground: PlanningContext) -> list[str]:
     return marked + [path.relative_to(ground.root).as_posix() for path in real if path.is_relative_to(ground.root)]
 
 
-def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
+def _bind(text: str, ground: PlanningContext, k: int, *, after: bool) -> BoundStep:
     request = preprocess(Message(text=text, language=ground.context.language), ground.files, ground.context.now)
-    need = without_excluded(request.need)
-    meant = replace(request, need=_HANDED.sub(" ", need) if after else need)
-    intent = understand_locally(meant, Session(id=""), ground.router)
+    meant = replace(request, need=_HANDED.sub(" ", request.need)) if after else request
+    intent = understand_locally(meant, Session(id=""), ground.router, k)
     decision = decide(intent, request, ground.catalogue)
     offered: tuple[str, ...] = ()
     if isinstance(decision.result, NeedClarification) and intent.retrieval and intent.retrieval.candidates:
         best = intent.retrieval.candidates[0]  # the person sees the plan before anything runs
-        fits, offered = best.confidence >= PLANNED or _says_name(text, best.name), decision.result.options
+        words, offered = fold(best.name).split("-"), decision.result.options
+        # or all words of a name of several words are said: `polish the manuscript` for polish-manuscript
+        is_said = len(words) > 1 and set(words) <= set(_WORD.findall(fold(text)))
+        fits = best.confidence >= PLANNED or is_said
         decision = replace(
             decision, result=Skills(names=(best.name,)) if fits else Direct(), entity=best.name if fits else None
         )
@@ -549,12 +546,6 @@ def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
         offered=offered,
         candidates=intent.retrieval.candidates if intent.retrieval else (),
     )
-
-
-def _says_name(text: str, name: str) -> bool:
-    """Whether all words of a name of several words are said: `polish the manuscript` for polish-manuscript."""
-    words = fold(name).split("-")
-    return len(words) > 1 and set(words) <= set(_WORD.findall(fold(text)))
 
 
 def missing_params(step: BoundStep, ground: PlanningContext) -> NeedClarification | None:

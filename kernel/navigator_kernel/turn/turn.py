@@ -34,6 +34,7 @@ from navigator_kernel.values.approval import waiting_approval
 from navigator_kernel.values.chat import Spent, spent_by
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.job import is_permanent
+from navigator_kernel.values.owner import one_look
 from navigator_kernel.values.rights import by_option
 
 if TYPE_CHECKING:
@@ -63,9 +64,10 @@ async def run_turn(
     try:
         notice = precheck(kernel.catalogue, session, kernel.precheck_hook)  # checked every turn, shown once a session
         _grant(resumed, run, kernel)  # consents: from this message, or for the whole session
-        request = preprocess(resumed.message, kernel.files, kernel.clock.now())  # /skill !cmd @file @@skill #workflow
-        context = context_of(resumed, request, kernel, run)  # the same for all packets of this turn
-        plan = await make_plan(resumed, request, context, kernel, emit)
+        with one_look():
+            request = preprocess(resumed.message, kernel.files, kernel.clock.now())  # /skill !cmd @file #workflow
+            context = context_of(resumed, request, kernel, run)  # the same for all packets of this turn
+            plan = await make_plan(resumed, request, context, kernel, emit)
         if resumed.outcome in {"yes", "pick"}:
             _learn(request, kernel)  # the skill that the person chose gets the message as an example
         outcome = await carry_out(plan, message, context, kernel, emit)  # in order, up to the first failure

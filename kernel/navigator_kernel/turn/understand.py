@@ -33,7 +33,7 @@ from navigator_kernel.language.parameters import meant, wants_path
 from navigator_kernel.language.signs import is_path, named_files
 from navigator_kernel.language.targets import without_left_out
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import Language, fold, lazy_compile
+from navigator_kernel.text import fold, lazy_compile
 from navigator_kernel.values.chat import usage_facts
 from navigator_kernel.values.reply import Notice
 from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky, mark
@@ -106,8 +106,8 @@ async def understand(
     return replace(made, candidates=names, confidence=likely, retrieval=intent.retrieval, judged=judged)
 
 
-def understand_locally(request: PreprocessingResult, session: Session, router: Router) -> Intent:
-    """Finds the intent without a model: by syntax, names and verbs, the conversation, then retrieval."""
+def understand_locally(request: PreprocessingResult, session: Session, router: Router, k: int = 12) -> Intent:
+    """Finds the intent without a model: by syntax, names and verbs, the conversation, then retrieval of `k` skills."""
     if request.commands:
         return _intent(_spelled_out(request.commands[0]), "syntax", "instruction")
     if request.way == "plain":
@@ -125,7 +125,7 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
             return _intent(Direct(topic="declined"), "session", "declined")
         request = replace(request, need=without_refused(request.need))
     text = matter(request)
-    retrieval = _without_place(router.retrieve(text, files=files_in(request)), text, request, router)
+    retrieval = _without_place(router.retrieve(text, k, files_in(request)), text, request, router)
     same = retrieval.band == "route" and retrieval.candidates[0].name == request.target
     if request.way == "about" and same and not _names_another(request, session):
         return _intent(Direct(), "session", "no_skill")
@@ -364,7 +364,10 @@ def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) 
         # Offers at most three skills with numbers; the answer is a number, a name, or no (X-45)
         retrieval = intent.retrieval
         options = retrieval.offered or tuple(candidate.name for candidate in retrieval.candidates[:FALLBACKS])
-        labels = [_with_needs(name, retrieval, request.language) for name in options]
+        labels = [  # the name, with the MCP servers that the skill needs but that are not set up
+            say("ask.needs", request.language, name=name, servers=", ".join(lacks)) if lacks else name
+            for name, lacks in ((name, retrieval.lacks.get(name)) for name in options)
+        ]
         if len(options) == 1:
             question = say("ask.use", request.language, name=labels[0])
         else:
@@ -418,12 +421,6 @@ def command_that_looks(retrieval: Retrieval, request: PreprocessingResult, catal
     (best, skill), others = skills[0], skills[1:]
     is_ahead = not others or others[0][0].confidence <= best.confidence * LESS
     return best.name if skill and skill.kind == "A" and best.confidence >= LOOKS and is_ahead else ""
-
-
-def _with_needs(name: str, retrieval: Retrieval, language: Language) -> str:
-    """The name, with the MCP servers that the skill needs but that are not set up."""
-    lacks = retrieval.lacks.get(name)
-    return say("ask.needs", language, name=name, servers=", ".join(lacks)) if lacks else name
 
 
 def _one_at_a_time(request: PreprocessingResult) -> NeedClarification:

@@ -5,9 +5,10 @@ A token's sessions begin with its id, and the names of its runs and of the folde
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any, TypeVar
 
 from navigator_kernel.text import lazy_compile
 
@@ -58,3 +59,29 @@ def is_closed(parts: Sequence[str], token: str) -> bool:
     if not token or folded[:1] != _WORKSPACE[:1] or folded[:2] == _STORED:
         return False
     return folded[:2] != _WORKSPACE or len(folded) < 3 or folded[2].rpartition("-")[2] != token
+
+
+# What is looked up once while a message is understood, so that all of it sees one state of the project
+
+Looked = TypeVar("Looked")
+_KNOWN: ContextVar[dict[Hashable, Any] | None] = ContextVar("what was looked up for this message", default=None)
+
+
+@contextmanager
+def one_look() -> Iterator[None]:
+    """Until the end of the outermost block, this task looks each thing up once."""
+    before = _KNOWN.set({} if (known := _KNOWN.get()) is None else known)
+    try:
+        yield
+    finally:
+        _KNOWN.reset(before)
+
+
+def looked_up(key: Hashable, look: Callable[[], Looked]) -> Looked:
+    """What `look` returns; within `one_look` it is called once for each key."""
+    known: dict[Hashable, Looked] | None = _KNOWN.get()
+    if known is None:
+        return look()
+    if key not in known:
+        known[key] = look()
+    return known[key]

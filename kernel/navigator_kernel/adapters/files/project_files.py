@@ -18,7 +18,7 @@ from navigator_kernel.adapters.files.tree import open_inside
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.language.targets import find_targets
 from navigator_kernel.text import lazy_compile
-from navigator_kernel.values.owner import is_closed, viewer
+from navigator_kernel.values.owner import is_closed, looked_up, viewer
 from navigator_kernel.values.request import FileReference
 
 NAMED = 64  # files that one message can name without @
@@ -87,10 +87,11 @@ class ProjectFiles(Struct, frozen=True):
         return find_targets(text, self, today, whole)
 
     def listing(self) -> Sequence[str]:
-        """The paths of the project's files and folders from its root, without what git ignores; a folder ends in
-        `/`."""
-        # Paths from `root`, at most `MOST`; a folder ends in `/`. What git ignores, hidden folders, vendored code and
-        # the kernel's own folder are left out
+        """The paths of the project's files and folders from its root, at most `MOST`, once for a message; a folder ends
+        in `/`. What git ignores, hidden folders, vendored code and the kernel's own folder are left out."""
+        return looked_up((self.root, "files"), self._listed)
+
+    def _listed(self) -> Sequence[str]:
         names = _by_git(self.root)
         files = (
             name

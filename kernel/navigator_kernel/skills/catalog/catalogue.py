@@ -15,6 +15,7 @@ from navigator_kernel.errors import KernelError, NotLoadable, SkillNotFound
 from navigator_kernel.skills.catalog.aliases import skill_folder, with_sidecar
 from navigator_kernel.skills.catalog.listing import INNER, Listing, Sidecars, Stamp
 from navigator_kernel.text import clean, fold
+from navigator_kernel.values.owner import looked_up
 from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class ResourceCatalogue(Struct):
 
     `disabled` returns the names that a person switched off, `shipped` maps names to the digests that this release
     ships, `kept` is used if many files would have to be read, `agreed` returns the subjects that the person agreed to.
-    Several threads may use it; `glance` and `once` apply to the calling thread.
+    Several threads may use it; `glance` applies to the calling thread.
     """
 
     roots: tuple[Root, ...]
@@ -71,21 +72,12 @@ class ResourceCatalogue(Struct):
     def glance(self, above: int = LARGE) -> Iterator[None]:
         """Inside it, the last reading of more than `above` resources counts, unless one came or went: one `stat` per
         root and not one per file, for callers that ask often and look again soon."""
-        before, self._thread.is_glancing = self._is_glancing(), len(self._found) > above
+        before = getattr(self._thread, "is_glancing", False)
+        self._thread.is_glancing = len(self._found) > above
         try:
             yield
         finally:
             self._thread.is_glancing = before
-
-    def _is_glancing(self) -> bool:
-        return getattr(self._thread, "is_glancing", False)
-
-    @contextmanager
-    def once(self) -> Iterator[None]:
-        """Inside it, each file is checked once, at the beginning, so that a message sees one state."""
-        self._all()
-        with self.glance(0):
-            yield
 
     def exists(self, namespace: str) -> bool:
         resource = self._all().get(namespace)
@@ -123,8 +115,9 @@ class ResourceCatalogue(Struct):
             broken = next((n for n in self._notes if n.level == "error" and _names(n.path) == name), None)
             if broken is not None:
                 raise NotLoadable(broken.message, hint="navigator doctor lists the problems", resource=namespace)
-            hint = _suggestion(self.suggest(name))
-            raise SkillNotFound(f"no skill is called {name!r}", hint=hint, suggestions=list(self.suggest(name)))
+            near = list(self.suggest(name))
+            hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
+            raise SkillNotFound(f"no skill is called {name!r}", hint=hint, suggestions=near)
         return self._executor(resource)
 
     def standing(self, skill: SkillDef) -> Standing:
@@ -158,28 +151,30 @@ class ResourceCatalogue(Struct):
 
     def is_shipped(self, skill: SkillDef) -> bool:
         """Whether the skill's files equal those that this release ships."""
-        if skill.folder is None or skill.name not in self.shipped:
-            return False
-        return _shipped_digest(skill.folder) == self.shipped[skill.name]
+        from navigator_kernel.skills.catalog.receipts import folder_digest
+
+        own = self.shipped.get(skill.name)
+        return skill.folder is not None and own is not None and folder_digest(skill.folder) == own
 
     def _all(self) -> dict[str, SkillDef]:
-        """Reads the resources again: one `stat` per file, and only changed files are read."""
-        with self._lock:
-            return self._all_alone()
+        """Reads the resources again, once for a message: one `stat` per file, and only changed files are read."""
+        return looked_up((id(self), "resources"), self._all_alone)
 
     def _all_alone(self) -> dict[str, SkillDef]:
-        disabled = self.disabled()
-        known = self._is_glancing() and self._key is not None and self._key[2] == disabled
-        if known and all(one.is_as_it_was() for one in self._listings.values()):
+        with self._lock:
+            disabled = self.disabled()
+            is_glancing = getattr(self._thread, "is_glancing", False)
+            known = is_glancing and self._key is not None and self._key[2] == disabled
+            if known and all(one.is_as_it_was() for one in self._listings.values()):
+                return self._found
+            files = tuple((root, *found) for root in self.roots for found in self._listings[root].files())
+            sidecars = tuple(path for held in self._sidecars for path in held.files())
+            key = (files, sidecars, disabled)
+            if key != self._key:
+                self._gather(files, {skill_folder(path): path for path, _ in sidecars}, disabled)
+                self._folded = _by_folded_name(self._found.values())
+                self._key = key
             return self._found
-        files = tuple((root, *found) for root in self.roots for found in self._listings[root].files())
-        sidecars = tuple(path for held in self._sidecars for path in held.files())
-        key = (files, sidecars, disabled)
-        if key != self._key:
-            self._gather(files, {skill_folder(path): path for path, _ in sidecars}, disabled)
-            self._folded = _by_folded_name(self._found.values())
-            self._key = key
-        return self._found
 
     def _gather(
         self, files: Sequence[tuple[Root, str, Stamp]], sidecars: Mapping[str, str], disabled: frozenset[str]
@@ -240,14 +235,9 @@ def _told(skill: SkillDef) -> tuple[str, ...]:
     return skill.description, skill.sop, skill.command
 
 
-def _shipped_digest(folder: Path) -> str:
-    from navigator_kernel.skills.catalog.receipts import folder_digest
-
-    return folder_digest(folder)
-
-
 def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
     """Reads a file; an unusable one is a diagnostic with a code, never an exception (REG-9)."""
+    from navigator_kernel.adapters.files.project_files import refuse_link
     from navigator_kernel.skills.formats.manifest import read_manifest  # most commands use what an earlier one read
 
     folder = path.parent if path.name.lower() == "skill.md" else None
@@ -255,19 +245,13 @@ def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
         if stamp[1] > FILE_LIMIT:
             raise NotLoadable(f"{str(path)!r} is over 1 MiB", reason="too-large")
         if _is_link(path):
-            _refuse_link(path, folder or (_project(root) if root.level == "project" else None))
+            refuse_link(path, folder or (_project(root) if root.level == "project" else None))
         return read_manifest(path.read_bytes(), path=path, folder=folder, level=root.level, type=root.type)
     except KernelError as error:
         code = str(error.data.get("reason", error.code))
         return Diagnostic(code=code, level="error", path=str(path), message=clean(error.message, lines=False))
     except OSError as error:
         return Diagnostic(code="unreadable", level="error", path=str(path), message=clean(str(error), lines=False))
-
-
-def _refuse_link(path: Path, inside: Path | None) -> None:
-    from navigator_kernel.adapters.files.project_files import refuse_link
-
-    refuse_link(path, inside)
 
 
 def _is_link(path: Path) -> bool:
@@ -298,7 +282,3 @@ def _by_folded_name(found: Iterable[SkillDef]) -> dict[tuple[ResourceType, str],
 def _names(path: str) -> str:
     file = Path(path)
     return file.parent.name if file.name.lower() == "skill.md" else file.stem
-
-
-def _suggestion(names: Sequence[str]) -> str:
-    return f"did you mean {', '.join(names)}?" if names else "navigator skill list shows the installed skills"
