@@ -481,7 +481,10 @@ def test_a_dispatcher_goes_on_in_another_event_loop(broker: Broker, start: Any) 
 
     async def together(name: str) -> list[str]:
         packets = [task(f"{name}{number}", "nothing") for number in range(3)]
-        return [report.state for report in await asyncio.gather(*(sent(held, packet) for packet in packets))]
+        try:
+            return [report.state for report in await asyncio.gather(*(sent(held, packet) for packet in packets))]
+        finally:
+            await held.close()
 
     assert [asyncio.run(together(name)) for name in "xy"] == [["success"] * 3] * 2
 

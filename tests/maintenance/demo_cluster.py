@@ -21,7 +21,7 @@ from dispatch.nats_broker import Broker
 from navigator_kernel.bootstrap.project import Project
 from postgres_server import PostgresServer, found
 
-TURNS = 12
+TURNS = 8
 LEASE = 2.0  # seconds
 LIMIT = 60.0  # seconds for one turn
 WORKERS = ("box1", "box2", "box3")
