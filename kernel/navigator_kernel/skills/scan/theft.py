@@ -84,7 +84,7 @@ _AUTH = lazy_compile(
 )
 _HEADER_NAME = lazy_compile(r"header|auth", re.IGNORECASE)
 _SAVED = lazy_compile(
-    r"(?:>{1,2}\s?|\btee (?:-a )?|\b(?:tar|zip)\b[^\n|;&]{0,60}?\s|\b(?:cp|mv|ditto|copy|Copy-Item)\s[^\n|;&]{1,300}\s|-out(?:put)?[ =]|\bto\s+`?)[\"']?(?P<file>(?:[\w./~$-]*/)?[\w.-]+\.\w{1,6}|/tmp/[\w.-]+)"
+    r"(?:>{1,2}\s?|\btee (?:-a )?|\b(?:tar|zip)\b[^\n|;&]{0,60}?\s|(?:^|[;&|(`$])\s{0,8}(?:sudo\s)?(?:cp|mv|ditto|Copy-Item)\s[^\n|;&]{1,300}\s|-out(?:put)?[ =]|\bto\s+`?)[\"']?(?P<file>(?:[\w./~$-]*/)?[\w.-]+\.\w{1,6}|/tmp/[\w.-]+)"
 )
 _WRITTEN = lazy_compile(r"(?:open\(|Path\(|writeFile(?:Sync)?\()\s?[\"'](?P<file>[\w./~-]{3,80})[\"']")
 _NAME = lazy_compile(r"[A-Za-z_]\w*")
@@ -165,13 +165,14 @@ def findings(files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
         for path, data in sorted(files.items(), key=lambda file: (file[0].count("/"), file[0]))
         if len(data) <= LARGE and not path.lower().endswith(_DATA) and b"\0" not in data[:4096] and not is_aside(path)
     }
-    about = _words_about(texts)
+    manifest = next((text for path, text in texts.items() if path.lower().endswith("skill.md")), "")
+    about = manifest[: max(manifest.find("\n---", 4), 0)].lower()  # it usually names the service that the skill is for
     joined = {  # a command on one line, without what is only searched for, and every character in its place
         path: blanked(_CONTINUED.sub("  ", text), _SEARCHED.finditer(text))
         for path, text in texts.items()
         if not path.endswith(".json")
     }
-    saved: set[str] = set()
+    saved: dict[str, frozenset[_Secret]] = {}
     places = {(path, hit) for path, text in texts.items() for hit in _tricks(text)}
     for path in joined:
         places.update(_leaks_of(path, joined, about, saved))
@@ -188,15 +189,8 @@ def findings(files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
             yield finding(code, "warning", path, message, line_at(text, at), shown, judged=line or message)
 
 
-def _words_about(texts: Mapping[str, str]) -> str:
-    """The name and description of the skill in lower case, which usually name the service that it is for."""
-    manifest = next((text for path, text in texts.items() if path.lower().endswith("skill.md")), "")
-    end = manifest.find("\n---", 4)
-    return manifest[: end if end > 0 else 0].lower()
-
-
 def _leaks_of(
-    path: str, texts: Mapping[str, str], about: str, saved: set[str]
+    path: str, texts: Mapping[str, str], about: str, saved: dict[str, frozenset[_Secret]]
 ) -> Iterator[tuple[str, tuple[str, int, str]]]:
     """The leaks of a file, which is read together with each file that it loads."""
     ending = path.rpartition(".")[2]
@@ -212,7 +206,7 @@ def _leaks_of(
             yield (path, (code, at - len(before), message)) if at >= len(before) else (other, (code, at, message))
 
 
-def _leaks(text: str, about: str, saved: set[str]) -> Iterator[tuple[str, int, str]]:
+def _leaks(text: str, about: str, saved: dict[str, frozenset[_Secret]]) -> Iterator[tuple[str, int, str]]:
     """`saved` are files that earlier statements of the skill wrote secrets to; those of `text` are added."""
     if not (saved or any(source.search(text) for source in (*_SOURCES, _SHOWN_VALUE, _SHOWN_FILE))):
         return
@@ -227,11 +221,10 @@ def _leaks(text: str, about: str, saved: set[str]) -> Iterator[tuple[str, int, s
     found: dict[int, tuple[int, str]] = {}
     for one in every * 2 if functions else every:  # a function is defined before it is called, and its names count, too
         names = frozenset(_NAME.findall(one.text))
-        secrets = _read(one.text, own, listed)
+        secrets = read = _read(one.text, own, listed)
         for name in names & held.keys():
             secrets |= _carried(one.text, name, held[name])
-        if any(file in one.text for file in saved):
-            secrets |= {_Secret("")}
+        secrets = secrets.union(*(saved[file] for file in saved if file in one.text))
         hosts = _hosts(one.text).union(*(places[name] for name in names & places.keys()))
         first = one.text.partition("\n")[0]  # the other lines are statements, too
         given = names_set(first) | {hit[1] for hit in _CHANGED.finditer(first)}
@@ -240,14 +233,18 @@ def _leaks(text: str, about: str, saved: set[str]) -> Iterator[tuple[str, int, s
             places |= dict.fromkeys(given, hosts)
         if secrets:
             if _RETURNED.search(one.text) and _KEEPS.issuperset(_CALLED.findall(one.text)):
-                given |= _function_of(text, one.at, functions)
+                function = _function_of(text, one.at, functions)
+                # one that only returns what it was given holds nothing itself
+                if function and (read or names & held.keys() - set(_NAME.findall(function["given"] or ""))):
+                    given.add(function["name"] or function["shell"])
             if _EXPORTS.search(one.text):
                 given |= set(_KEYED.findall(one.text))
             if _ANSWER.search(one.text):  # what a service answers is not what it was asked with
                 given = set()
             held |= {name: held.get(name, frozenset()) | _named(name, secrets) for name in given}
             for write in (_SAVED, _WRITTEN):
-                saved |= {hit["file"] for hit in write.finditer(one.text) if not is_sink and len(hit["file"]) > 4}
+                written = [] if is_sink else [hit["file"] for hit in write.finditer(one.text)]
+                saved |= {file: saved.get(file, frozenset()) | secrets for file in written if len(file) > 4}
         elif "\n" not in one.text:
             own |= {name for name in given if name.isupper()}
         if not secrets:
@@ -262,6 +259,8 @@ def _leaks(text: str, about: str, saved: set[str]) -> Iterator[tuple[str, int, s
             body = text[called.end() : called.end() + BODY].partition("\n\n")[0]
             if called["shell"] and "$" in body and any(sink.search(body) for sink in _SINKS):
                 judged, hosts, is_sink = f"{body} {one.text}", hosts | _hosts(body), True
+        # the statements of a function are judged each by itself
+        is_sink = is_sink and not ("\n" in one.text and _FUNCTION.match(one.text.lstrip()))
         if is_sink and (message := _judged(judged, secrets, hosts, about)):
             line = text.count("\n", 0, one.at)
             lines = range(line, line + one.text.count("\n") + 1)
@@ -271,13 +270,10 @@ def _leaks(text: str, about: str, saved: set[str]) -> Iterator[tuple[str, int, s
         yield "secret-leaves", at, message
 
 
-def _function_of(text: str, at: int, functions: Mapping[str, re.Match[str]]) -> set[str]:
+def _function_of(text: str, at: int, functions: Mapping[str, re.Match[str]]) -> re.Match[str] | None:
     """The function in which the statement at `at` stands: the last one before it that begins further left."""
-    begun = {hit.start(): name for name, hit in functions.items() if hit.start() < at}
-    if not begun:
-        return set()
-    start = max(begun)
-    return {begun[start]} if _indented(text, start) < _indented(text, at) else set()
+    last = max((hit for hit in functions.values() if hit.start() < at), key=re.Match.start, default=None)
+    return last if last is not None and _indented(text, last.start()) < _indented(text, at) else None
 
 
 def _indented(text: str, at: int) -> int:
@@ -286,12 +282,8 @@ def _indented(text: str, at: int) -> int:
     return len(line) - len(line.lstrip())
 
 
-# With a name and a password before the host, as git writes them
-_ADDRESS = lazy_compile(r"\b(?:https?|wss?|ftp)://(?:[^\s/@\"'<>]{1,120}@)?([\w.-]{3,200})", re.IGNORECASE)
-
-
 def _hosts(text: str) -> frozenset[str]:
-    return frozenset((*_ADDRESS.findall(text), *(name for pair in _HOST.findall(text) for name in pair if name)))
+    return frozenset((*ADDRESS.findall(text), *(name for pair in _HOST.findall(text) for name in pair if name)))
 
 
 def _read(text: str, own: set[str], listed: set[str]) -> frozenset[_Secret]:
@@ -310,7 +302,8 @@ def _read(text: str, own: set[str], listed: set[str]) -> frozenset[_Secret]:
     if _COMPUTED.search(text):
         found |= {_Secret(name) for name in (*_QUOTED.findall(text), *listed) if name.isupper()}
     store = SHELL_STORE.search(text) or _HELD_FILE.search(text)
-    if (store and not _signs_in(text, store)) or ENVIRONMENT.search(text) or _ALL.search(text):
+    is_key = store and _KEY_OPTION.search(text, max(store.start() - 120, 0), store.start())  # only to sign in with
+    if (store and not is_key) or ENVIRONMENT.search(text) or _ALL.search(text):
         found.add(_Secret(""))
     return frozenset(found)
 
@@ -324,11 +317,6 @@ def _is_verbatim(text: str, at: int) -> bool:
 _KEY_OPTION = lazy_compile(
     r"(?:\s-i\s*|IdentityFile[ =]|--key[ =]|--cert[ =]|--netrc-file[ =]|ssh-keygen[^\n]{0,80}|chmod\s[^\n]{0,20}|ssh-add\s{1,4})[\"']?\S{0,20}$"
 )
-
-
-def _signs_in(text: str, store: re.Match[str]) -> bool:
-    """Whether a key file is only named as the key to sign in with."""
-    return bool(_KEY_OPTION.search(text, max(store.start() - 120, 0), store.start()))
 
 
 def _carried(text: str, name: str, secrets: frozenset[_Secret]) -> frozenset[_Secret]:
@@ -354,10 +342,11 @@ def _judged(text: str, secrets: frozenset[_Secret], hosts: frozenset[str], about
     public, image = _PUBLIC.search(text), _IMAGE.search(text)
     for secret in sorted(secrets):
         shown = f"{secret.name!r}" if secret.name else "a file of credentials, the keyring or the environment"
-        if public and not secret.signs_in and not _stands_before(text, secret.name, public.start()):
-            return f"a secret reaches a comment or a commit that others read: {shown}"
         if public:
-            continue
+            before, after = text[: public.start()], text[public.start() :]
+            if secret.signs_in or (secret.name and secret.name in before and secret.name not in after):
+                continue  # it signs in, or is only set for the command
+            return f"a secret reaches a comment or a commit that others read: {shown}"
         strangers = [host for host in away if not _is_own(secret.name, host, about)]
         if image and strangers:
             return f"a secret reaches the address of an image: {shown}"
@@ -367,24 +356,11 @@ def _judged(text: str, secrets: frozenset[_Secret], hosts: frozenset[str], about
                 return f"a secret may be sent to {place}: {shown}"
         elif strangers and (_WIDE.search(secret.name) or not secret.signs_in):
             return f"a secret may be sent to {strangers[0]!r}, which is not its service: {shown}"
-        elif (not away and not secret.signs_in and _MAILS.search(text)) or (
-            not away
-            and not secret.signs_in
-            and _WIDE.search(secret.name)
-            and _NETWORK.search(text)
-            and not _makes_client(text)
+        elif not (away or secret.signs_in) and (
+            _MAILS.search(text) or (_WIDE.search(secret.name) and _NETWORK.search(text) and not _CLIENT.search(text))
         ):
             return f"a secret may be sent to an unknown address: {shown}"
     return ""
-
-
-def _makes_client(text: str) -> bool:
-    return bool(_CLIENT.search(text))
-
-
-def _stands_before(text: str, name: str, at: int) -> bool:
-    """Whether the secret is only set before the command, as for its environment."""
-    return bool(name) and name in text[:at] and name not in text[at:]
 
 
 def _is_own(name: str, host: str, about: str) -> bool:
@@ -497,12 +473,17 @@ _NO_ORDER = lazy_compile(
 )
 _TOLD_NEEDLES = (".ssh", ".aws", ".netrc", ".npmrc", ".pypirc", ".kube", ".docker", ".gnupg", "git-cred", "config/gh", ".env",
     "environment var", "`env`", "printenv", "keychain", "keyring", "_api_key", "_token", "_secret", "id_rsa", "环境变量", "钥匙串")  # fmt: skip
+_TRICKS = (
+    (_TOLD, _TOLD_NEEDLES, "secret-leaves", "tells an agent to send secrets to others, or to write them where others read"),
+    (_ORDERED, ("http",), "fetched-orders", "tells an agent to fetch a text from the network and to do what it says"),
+    (_LOCKED, ("pass", "密码", "-p", "pwd"), "locked-archive", "unpacks an archive with a password, which no scanner can read, and runs what is in it"),
+)  # fmt: skip
 AROUND = 450  # characters before and after a needle in which a pattern is searched
 
 
 def _near(pattern: re.Pattern[str], text: str, low: str, needles: Sequence[str]) -> Iterator[re.Match[str]]:
     """The matches near a needle, in order, so that the time grows with the needles and not with the text."""
-    places = sorted({at for needle in needles for at in _places(low, needle)})
+    places = [hit.start() for hit in re.finditer("|".join(map(re.escape, needles)), low)]
     done = 0
     for at in places[:WINDOWS]:
         if at + AROUND // 2 < done:
@@ -514,44 +495,21 @@ def _near(pattern: re.Pattern[str], text: str, low: str, needles: Sequence[str])
         done = max(done, end)
 
 
-def _places(low: str, needle: str) -> Iterator[int]:
-    at = low.find(needle)
-    while at >= 0:
-        yield at
-        at = low.find(needle, at + len(needle))
-
-
 WINDOWS = 150  # windows of one file
 
 
 def _tricks(text: str) -> Iterator[tuple[str, int, str]]:
     """Orders that are fetched, archives with a password and a program, packages of strangers that get a token."""
     low = text.lower()
-    for hit in _near(_TOLD, text, low, _TOLD_NEEDLES):
-        name = next(iter(_WORD.findall(hit[0])), "")
-        hosts = ADDRESS.findall(hit[0])
-        if not (_is_forbidden(text, hit.start()) or _NO_ORDER.search(hit[0])) and not (
-            hosts and name and all(_is_own(name, host.lower(), "") for host in hosts)
-        ):
-            yield (
-                "secret-leaves",
-                hit.start(),
-                "tells an agent to send secrets to others, or to write them where others read",
-            )
-    for hit in _near(_ORDERED, text, low, ("http",)):
-        if not _is_forbidden(text, hit.start()):
-            yield (
-                "fetched-orders",
-                hit.start(),
-                "tells an agent to fetch a text from the network and to do what it says",
-            )
-    for hit in _near(_LOCKED, text, low, ("pass", "密码", "-p", "pwd")):
-        if not _is_forbidden(text, hit.start()) and _PROGRAM.search(text, max(hit.start() - 400, 0), hit.end() + 600):
-            yield (
-                "locked-archive",
-                hit.start(),
-                "unpacks an archive with a password, which no scanner can read, and runs what is in it",
-            )
+    for pattern, needles, code, message in _TRICKS:
+        for hit in _near(pattern, text, low, needles):
+            name, hosts = next(iter(_WORD.findall(hit[0])), ""), ADDRESS.findall(hit[0])
+            is_own = hosts and name and all(_is_own(name, host.lower(), "") for host in hosts)
+            is_harmless = pattern is _TOLD and (is_own or _NO_ORDER.search(hit[0]))
+            is_data = pattern is _LOCKED and not _PROGRAM.search(text, max(hit.start() - 400, 0), hit.end() + 600)
+            begin = max(text.rfind("\n", 0, hit.start()) + 1, hit.start() - 120)
+            if not (_FORBIDS.search(text, begin, hit.start()) or is_harmless or is_data):
+                yield code, hit.start(), message
     for hit in _PACKAGE.finditer(text) if any(word in low for word in ("px", "bunx", "dlx", "uvx", "pipx")) else ():
         package = hit["line"] or hit["json"]
         if _KNOWN_SCOPE.match(package):
@@ -582,7 +540,3 @@ _FORBIDS = lazy_compile(
     r"\b(?:never|not|n[o’']t|avoid|refuse|reject|beware|warn\w*|if)\b[^.!?\n]{0,60}$|(?:切勿|不要|禁止|避免|不得)[^。\n]{0,30}$",
     re.IGNORECASE,
 )
-
-
-def _is_forbidden(text: str, at: int) -> bool:
-    return bool(_FORBIDS.search(text, max(text.rfind("\n", 0, at) + 1, at - 120), at))
