@@ -145,7 +145,7 @@ class OutdatedResult(Struct, frozen=True, kw_only=True):
 
 
 class UpdatedSkill(OutdatedSkill, frozen=True, kw_only=True):
-    """`action` is `updated`, `kept`, `pending` (it can do more or comes another way, and nobody agreed yet to `digest`),
+    """`action` is `updated`, `kept`, `pending` (it can do more or comes another way, and nobody agreed to `digest`),
     `extra` (not updated, because the lock does not want it), or a state for which there is no update; `verdict` is that
     of the scanners if it was updated."""
 

@@ -121,7 +121,6 @@ _KEEPS = frozenset(  # functions whose result still holds what they were given
     toString read read_text read_bytes open readFileSync readFile Path home expanduser homedir quote urlencode btoa from slice
     get_password getPassword dotenv_values items entries values check_output""".split()
 )
-INITIALS = 5  # letters from which a word is no abbreviation
 _PROSE = frozenset(("md", "markdown", "mdx", "txt", "rst"))
 LOADED = 5  # files that one file loads, and that are read with it
 FEW = 6  # lines of a statement in which a secret and an unknown address belong together
@@ -371,15 +370,14 @@ def _is_own(name: str, host: str, about: str) -> bool:
     if not words:
         return bool(name) and len(label) > 2 and label in about
     services = [part for word in words for part in _ALSO.get(word, "").split("|") if part]
-    if any(label == _ENDING.sub("", part) or host.endswith(part) for part in services):
+    if any(label == (part.rpartition(".")[0] or part) or host.endswith(part) for part in services):
         return True
     plain = _SUFFIX.sub("", label)
     meant = {"".join(words).lower(), *(word.lower() for word in words)}
     if _WIDE.match(name):
         return label in meant or plain in meant
     return plain in meant or any(
-        len(word) > 2 and (label.startswith(word) or (len(word) < INITIALS and _is_short_for(word, label)))
-        for word in meant
+        len(word) > 2 and (label.startswith(word) or (len(word) < 5 and _is_short_for(word, label))) for word in meant
     )
 
 
@@ -396,7 +394,6 @@ def _label(host: str) -> str:
     return "" if ".".join(parts[-2:]) in _LENT else parts[-2] if len(parts) > 1 else parts[0]
 
 
-_ENDING = lazy_compile(r"\.\w+$")
 _SUFFIX = lazy_compile(r"(?:js|apis?|hq|app|ai|hub|usercontent)$")
 _LENT = frozenset(
     {"github.io", "gitlab.io", "pages.dev", "workers.dev", "vercel.app", "netlify.app", "ngrok.io", "web.app"}
