@@ -109,7 +109,7 @@ _FILE_NAME = lazy_compile(r"[\w-]+")
 _EXPORTS = lazy_compile(r"\bexports\b|\bexport\s+default\b")
 _KEYED = lazy_compile(r"([A-Za-z_]\w*)[\"']?\s?:\s")
 _ANSWER = lazy_compile(
-    r"^[^=\n]{1,80}=\s{0,4}\(?(?:await\s+)?\(?(?:await\s+)?(?:(?:requests|httpx|session|client|axios|got)\.\w+|fetch|axios|got)\(|=[\"']?\$\(\s?(?:curl|wget)\b"
+    r"^[^=\n]{1,80}=\s{0,4}\(?(?:await\s+)?\(?(?:await\s+)?(?:(?:requests|httpx|session|client|axios|got)\.\w+|fetch|axios|got|\w+(?:\.\w+)+\.(?:create|generate|complete|invoke|send|query)\w*)\(|=[\"']?\$\(\s?(?:curl|wget)\b"
 )
 _SEARCHED = lazy_compile(  # patterns, as checkers have them
     r"\b(?:re\.\w+|RegExp|Pattern\.compile|regexp\.\w+)\(\s{0,9}[rbu]{0,2}(?:\"[^\"\n]*\"|'[^'\n]*')"
