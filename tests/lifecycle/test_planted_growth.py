@@ -102,7 +102,7 @@ def test_in_a_script_each_planted_growth_is_pending(tmp_path: Path) -> None:
 
 
 def _outside(text: str, edit: Callable[[str], str]) -> str:
-    """The text with the edit of everything that is no fence."""
+    """The text with the edit of everything outside fences."""
     parts = re.split(r"(^```.*?^```[^\n]*$)", text, flags=re.DOTALL | re.MULTILINE)
     return "".join(part if part.startswith("```") else edit(part) for part in parts)
 
