@@ -23,7 +23,12 @@ def test_a_theft_is_told(case: Mapping[str, object]) -> None:
     files = case["files"]
     assert isinstance(files, dict)
     codes = {code for code, level in told(files) if level != "note"}
-    assert codes & {case["rule"], "credential-flow", "told-to-leak"}  # the last two block, and say the same
+    assert codes & {
+        case["rule"],
+        "credential-flow",
+        "told-to-leak",
+        "lookup-leak",
+    }  # the others block, and say the same
 
 
 @pytest.mark.parametrize("files", table(__file__, "test_an_honest_skill_that_looks_alike_is_not_told_of"))

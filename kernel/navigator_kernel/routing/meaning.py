@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 NEAR = 0.02  # share of the first one's odds from which another skill is offered
+TIE = 0.7  # difference of the scores of two skills that are about equally likely: one is at most twice as likely
 TWIN = 0.005  # largest difference by words between skills with the same description
 APART = 0.05  # least difference of the scores of two skills of which the first may be taken
 NAMES_APART = 0.08  # the same in nearness, which their names affect
@@ -229,11 +230,15 @@ def weigh(
     named = _named_in_full(candidates, query.text)
     spoken = max(order, key=lambda at: candidates[at].numbers[_SHOT])
     same = candidates[spoken].numbers[_SHOT] >= SAME
-    leader = named.at if named is not None else spoken if same else order[0]
+    near = [at for at in order if scores[order[0]] - scores[at] <= TIE]
+    by_name = [at for at in near if candidates[at].numbers[_NAMED] >= 1.0 - 1e-9 and "-" in candidates[at].row.name]
+    tied = len(near) > len(by_name) == 1 and named is None and not same  # the message says the name of one of them
+    leader = named.at if named is not None else spoken if same else by_name[0] if tied else order[0]
+    rival = next((scores[at] for at in order if at not in near), min(scores)) if tied else None
     order.remove(leader)
     order.insert(0, leader)
     scores[leader] = max(scores)
-    ahead = named is not None or same or len(order) == 1
+    ahead = named is not None or same or tied or len(order) == 1
     if not ahead:
         apart = scores[order[0]] - scores[order[1]] >= APART
         ahead = apart and leads(candidates[order[0]], candidates[order[1]])
@@ -243,7 +248,7 @@ def weigh(
     numbers = evidence(ordered, scores, query, count, 0.5 if wanted is None else wanted)
     declined = named is None and declines(query.text)
     # the probability that the first is right rather than the second: both together are at most 1
-    over_second = 1 / (1 + math.exp(scores[1] - scores[0])) if len(scores) > 1 else 1.0
+    over_second = 1 / (1 + math.exp((scores[1] if rival is None else rival) - scores[0])) if len(scores) > 1 else 1.0
     first, among = min(model.first.probability(numbers), over_second), model.among.probability(numbers)
     plain = wanted is None and not query.asks and not declined and _is_plain(ordered[0], numbers, query.length)
     if same or plain or named is not None:

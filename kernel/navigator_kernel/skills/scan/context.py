@@ -191,13 +191,13 @@ def _of_prose(path: str, text: str, kinds: Container[Kind]) -> Iterator[Passage]
     fences = list(_FENCE.finditer(text))
     for hit in fences if "fence" in kinds else ():
         yield Passage(path, "fence", _joined(hit[2]), hit.start(2), text)
-    rest = _blanked(text, fences)
-    rest = _blanked(rest, [hit for hit in _SHOWN_OPENING.finditer(rest) if _is_shown(rest, hit)])
+    rest = blanked(text, fences)
+    rest = blanked(rest, [hit for hit in _SHOWN_OPENING.finditer(rest) if _is_shown(rest, hit)])
     unseen = [hit for hit in _UNSEEN.finditer(rest) if not _is_shown(rest, hit)]
     for hit in unseen:
         group = hit.lastindex or 0
         yield Passage(path, "comment", _unwrapped(hit[group]), hit.start(group), text)
-    rest = _blanked(rest, unseen) if "fence" in kinds or "prose" in kinds else ""
+    rest = blanked(rest, unseen) if "fence" in kinds or "prose" in kinds else ""
     for hit in _INLINE.finditer(rest) if "fence" in kinds else ():
         yield Passage(path, "fence", hit[1], hit.start(1), text)
     for hit in _UNFENCED.finditer(rest) if "fence" in kinds else ():
@@ -232,7 +232,7 @@ def _unwrapped(text: str) -> str:
     return _WRAPPED.sub(" ", text)
 
 
-def _blanked(text: str, cut: Iterable[re.Match[str]]) -> str:
+def blanked(text: str, cut: Iterable[re.Match[str]]) -> str:
     """`text` with blanks in place of each of `cut`, so that places and lines stay the same."""
     pieces, at = [], 0
     for hit in cut:
@@ -272,7 +272,7 @@ def is_comment(passage: Passage, at: int) -> bool:
         blocks = [hit.start() for hit in _BLOCK.finditer(held)]
         if blocks and "*/" not in held[blocks[-1] :]:
             return True
-    return any(not _is_open(before[: hit.start()]) for hit in marks.finditer(before))
+    return any(not open_mark(before[: hit.start()]) for hit in marks.finditer(before))
 
 
 def _marks_of(passage: Passage) -> re.Pattern[str]:
@@ -288,8 +288,8 @@ def _marks_of_file(path: str, head: str) -> re.Pattern[str]:
     return _MARKS.get(path.rpartition("/")[2].lower().rpartition(".")[2], _ANY)
 
 
-def _is_open(text: str) -> bool:
-    """Whether a string starts in the text and does not end."""
+def open_mark(text: str) -> str:
+    """The mark of a string that starts in the text and does not end; empty for none."""
     quote, is_escaped = "", False
     for mark in text:
         if is_escaped:
@@ -300,7 +300,7 @@ def _is_open(text: str) -> bool:
             quote = "" if mark == quote else quote
         elif mark in "\"'`":
             quote = mark
-    return bool(quote)
+    return quote
 
 
 # Files that describe or test a program, and that agents do not follow

@@ -53,7 +53,8 @@ TOKENS = (
     (lazy_compile(r"\baz account get-access-token\b"), lazy_compile(r"azure|microsoft|windows\.net|visualstudio")),
     (lazy_compile(r"\bgit credential fill\b"), lazy_compile(r"(?!)")),
 )
-ADDRESS = lazy_compile(r"\b(?:https?|wss?|ftp)://([\w.-]{3,200})", re.IGNORECASE)
+# Git writes a name and a password before the host
+ADDRESS = lazy_compile(r"\b(?:https?|wss?|ftp)://(?:[^\s/@\"'<>]{1,120}@)?([\w.-]{3,200})", re.IGNORECASE)
 LOCAL = lazy_compile(r"^(?:localhost|127\.|0\.0\.0\.0|\[?::1)", re.IGNORECASE)
 
 

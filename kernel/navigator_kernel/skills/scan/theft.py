@@ -13,7 +13,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from navigator_kernel.skills.scan.context import is_aside, line_at
+from navigator_kernel.skills.scan.context import blanked, is_aside, line_at, open_mark
 from navigator_kernel.skills.scan.finding import finding, shortened
 from navigator_kernel.skills.scan.flow.text_flow import SENDS, names_set, statements
 from navigator_kernel.skills.scan.secrets import ADDRESS, ENVIRONMENT, LOCAL, SHELL_STORE
@@ -32,7 +32,7 @@ _IS_SECRET = r"(?:\w{0,60}(?:TOKEN|SECRET|PASSW(?:OR)?D|API_?KEY|ACCESS_?KEY|PRI
 _VALUE = lazy_compile(  # a value of the environment by its name, in shells, Python, JavaScript, Ruby, Go, PowerShell
     rf"\$\{{?(?P<shell>{_IS_SECRET})\b(?![(])|environ(?:\.get)?\s?[\[(]\s?[\"'](?P<python>{_IS_SECRET})[\"']"
     rf"|[gG]etenv\(\s?[\"'](?P<get>{_IS_SECRET})[\"']|process\.env(?:\.(?P<js>{_IS_SECRET})\b|\[[\"'](?P<js2>{_IS_SECRET})[\"'])"
-    rf"|\bENV(?:\.fetch)?[\[(][\"'](?P<ruby>{_IS_SECRET})[\"']|\$env:(?P<ps>{_IS_SECRET})\b|\benv\.get\([\"'](?P<deno>{_IS_SECRET})[\"']",
+    rf"|\bENV(?:\.fetch)?[\[(][\"'](?P<ruby>{_IS_SECRET})[\"']|\$env:(?P<ps>{_IS_SECRET})\b|\b(?:env\.get|env::var)\([\"'](?P<deno>{_IS_SECRET})[\"']|\{{\{{\s?secrets\.(?P<workflow>{_IS_SECRET})\b",
     re.ASCII,
 )
 _QUOTED = lazy_compile(rf"[\"']({_IS_SECRET})[\"']")
@@ -55,7 +55,7 @@ _ALL = lazy_compile(
     re.MULTILINE,
 )
 _COMPUTED = lazy_compile(
-    r"(?:getenv\(|environ(?:\.get\(|\[)|process\.env\[)\s?(?![\"'])\w"
+    r"(?:getenv\(|environ(?:\.get\(|\[)|process\.env\[)\s?(?![\"'])\w|\$\{!\w"
 )  # with a name from elsewhere
 _HELD_FILE = lazy_compile(
     r"[\"'/\\]\.(?:ssh|aws|kube|gnupg|docker)\b|[\"'/](?:id_rsa|id_ed25519|credentials|hosts\.yml)[\"']|[\"'/]\.(?:netrc|npmrc|pypirc|git-credentials)\b"
@@ -64,7 +64,7 @@ _NETWORK = lazy_compile(
     r"\bcurl\b|\bwget\b|\b(?:requests|httpx|session|client|http|aiohttp|urllib3|axios|got|superagent)\.(?:get|post|put|patch|request)\b"
     r"|\burlopen\(|\burllib\.request\b|\bsmtplib\b|\.sendmail\(|\.send_message\(|\.sendall\(|\.storbinary\(|\bfetch\(|\baxios\(|\$fetch\(|http\.Post"
     r"|Invoke-(?:WebRequest|RestMethod)|\b(?:irm|iwr)\b|\baws s3 cp\b|\bgsutil cp\b|\brclone copy|\bnc\s|\bncat\s|WebSocket\(|sendBeacon\("
-    r"|\bHttpClient\b|\bhttps? (?:POST|PUT|PATCH|GET)\s|\bhttps?\.request\(|\bfile_get_contents\(\s?[\"']https?:|\bcurl_(?:exec|setopt)\b|Net::HTTP|\b(?:dig|nslookup|host)\s[^\n]{0,80}[$`{]"
+    r"|\bHttpClient\b|\bhttps? (?:POST|PUT|PATCH|GET)\s|\bhttps?\.(?:request|get)\(|\breqwest::|Resolve-DnsName|gethostby\w+\(|getaddrinfo\(|\bdns\.\w*resolve\w*\(|\bfile_get_contents\(\s?[\"']https?:|\bcurl_(?:exec|setopt)\b|Net::HTTP|\b(?:dig|nslookup|host)\s[^\n]{0,80}[$`{]"
     r"|\bgit\s+(?:push|clone|fetch|pull|remote\s+(?:add|set-url))\b[^\n]{0,60}https?://[^\s/@]{1,120}@"
     r"|\b(?:s|sock|socket|conn|req|ws|smtp|server|ftp)\.(?:send|write|storbinary|sendmail)\w*\("
 )
@@ -84,7 +84,7 @@ _AUTH = lazy_compile(
 )
 _HEADER_NAME = lazy_compile(r"header|auth", re.IGNORECASE)
 _SAVED = lazy_compile(
-    r"(?:>{1,2}\s?|\btee (?:-a )?|\b(?:tar|zip)\b[^\n|;&]{0,60}?\s|-out(?:put)?[ =]|\bto\s+`?)[\"']?(?P<file>(?:[\w./~$-]*/)?[\w.-]+\.\w{1,6}|/tmp/[\w.-]+)"
+    r"(?:>{1,2}\s?|\btee (?:-a )?|\b(?:tar|zip)\b[^\n|;&]{0,60}?\s|(?:^|[;&|(`$])\s{0,8}(?:sudo\s)?(?:cp|mv|ditto|Copy-Item)\s[^\n|;&]{1,300}\s|-out(?:put)?[ =]|\bto\s+`?)[\"']?(?P<file>(?:[\w./~$-]*/)?[\w.-]+\.\w{1,6}|/tmp/[\w.-]+)"
 )
 _WRITTEN = lazy_compile(r"(?:open\(|Path\(|writeFile(?:Sync)?\()\s?[\"'](?P<file>[\w./~-]{3,80})[\"']")
 _NAME = lazy_compile(r"[A-Za-z_]\w*")
@@ -98,6 +98,31 @@ _FUNCTION = lazy_compile(
 _HOST = lazy_compile(
     r"\bhost(?:name)?[\"']?\s?[:=]\s?[\"']([\w.-]{3,80}\.\w{2,})[\"']|\.connect\(\(?\s?[\"']([\w.-]{3,80})[\"']"
 )
+_LISTED = lazy_compile(
+    rf"\bfor\s+\w+\s+in\s[^\n;:]*|[\[({{](?:\s*[\"']\w+[\"'],?)*\s*[\"']{_IS_SECRET}[\"'](?:,?\s*[\"']\w+[\"'])*\s*,?\s*[\])}}]"
+)
+_RETURNED = lazy_compile(r"^\s*(?:return|yield|echo|print(?:f|_r)?|puts)\b")
+_LOADS = lazy_compile(
+    r"^[^\n]*\b(?:import|require|require_relative|export\s+\*)\b[^\n]*|^\s*(?:source|\.)\s[^\n]*", re.MULTILINE
+)
+_FILE_NAME = lazy_compile(r"[\w-]+")
+_EXPORTS = lazy_compile(r"\bexports\b|\bexport\s+default\b")
+_KEYED = lazy_compile(r"([A-Za-z_]\w*)[\"']?\s?:\s")
+_ANSWER = lazy_compile(
+    r"^[^=\n]{1,80}=\s{0,4}\(?(?:await\s+)?\(?(?:await\s+)?(?:(?:requests|httpx|session|client|axios|got)\.\w+|fetch|axios|got|\w+(?:\.\w+)+\.(?:create|generate|complete|invoke|send|query)\w*)\(|=[\"']?\$\(\s?(?:curl|wget)\b"
+)
+_SEARCHED = lazy_compile(  # patterns, as checkers have them
+    r"\b(?:re\.\w+|RegExp|Pattern\.compile|regexp\.\w+)\(\s{0,9}[rbu]{0,2}(?:\"[^\"\n]*\"|'[^'\n]*')"
+    r"|\br(?P<mark>[\"'])(?![^\n]{0,400}https?:)(?=[^\n]{0,400}?(?:\\[sbwd]|\[\^|\.\*|\(\?))[^\n]{0,400}?(?P=mark)"
+)
+_CALLED = lazy_compile(r"(\w+)\(")
+_KEEPS = frozenset(  # functions whose result still holds what they were given
+    """get getenv environ str dict list bytes dumps stringify b64encode encode decode strip trim replace join format hexlify hex
+    toString read read_text read_bytes open readFileSync readFile Path home expanduser homedir quote urlencode btoa from slice
+    get_password getPassword dotenv_values items entries values check_output""".split()
+)
+_PROSE = frozenset(("md", "markdown", "mdx", "txt", "rst"))
+LOADED = 5  # files that one file loads, and that are read with it
 FEW = 6  # lines of a statement in which a secret and an unknown address belong together
 BODY = 1_500  # characters of a function's body
 _SOURCES = (_VALUE, _KEYRING, SHELL_STORE, ENVIRONMENT, _ALL, _HELD_FILE, _COMPUTED)
@@ -136,30 +161,51 @@ def findings(files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
     """Warnings about the files of one skill."""
     texts = {
         path: data.decode("utf-8", "replace").replace("\r\n", "\n")
-        for path, data in sorted(files.items(), key=lambda held: (held[0].count("/"), held[0]))
+        for path, data in sorted(files.items(), key=lambda file: (file[0].count("/"), file[0]))
         if len(data) <= LARGE and not path.lower().endswith(_DATA) and b"\0" not in data[:4096] and not is_aside(path)
     }
-    about = _words_about(texts)
-    saved: set[str] = set()
-    for path, text in texts.items():
-        told: dict[str, int] = defaultdict(int)
-        joined = _CONTINUED.sub("  ", text)  # a command on one line, and every character in its place
-        for code, at, message in (*(() if path.endswith(".json") else _leaks(joined, about, saved)), *_tricks(text)):
-            told[code] += 1
-            if told[code] <= MOST:
-                line = text[text.rfind("\n", 0, at) + 1 : (text.find("\n", at) + 1 or len(text) + 1) - 1]
-                shown = shortened(line) or message
-                yield finding(code, "warning", path, message, line_at(text, at), shown, judged=line or message)
-
-
-def _words_about(texts: Mapping[str, str]) -> str:
-    """The name and description of the skill in lower case, which usually name the service that it is for."""
     manifest = next((text for path, text in texts.items() if path.lower().endswith("skill.md")), "")
-    end = manifest.find("\n---", 4)
-    return manifest[: end if end > 0 else 0].lower()
+    about = manifest[: max(manifest.find("\n---", 4), 0)].lower()  # it usually names the service that the skill is for
+    joined = {  # a command on one line, without what is only searched for, and every character in its place
+        path: blanked(_CONTINUED.sub("  ", text), _SEARCHED.finditer(text))
+        for path, text in texts.items()
+        if not path.endswith(".json")
+    }
+    saved: dict[str, frozenset[_Secret]] = {}
+    places = {(path, hit) for path, text in texts.items() for hit in _tricks(text)}
+    for path in joined:
+        places.update(_leaks_of(path, joined, about, saved))
+    for path, text in joined.items():  # what it sends may be written by a script that comes later
+        if any(file in text for file in saved):
+            places.update(_leaks_of(path, joined, about, saved))
+    told: dict[tuple[str, str], int] = defaultdict(int)
+    for path, (code, at, message) in sorted(places):
+        told[path, code] += 1
+        if told[path, code] <= MOST:
+            text = texts[path]
+            line = text[text.rfind("\n", 0, at) + 1 : (text.find("\n", at) + 1 or len(text) + 1) - 1]
+            shown = shortened(line) or message
+            yield finding(code, "warning", path, message, line_at(text, at), shown, judged=line or message)
 
 
-def _leaks(text: str, about: str, saved: set[str]) -> Iterator[tuple[str, int, str]]:
+def _leaks_of(
+    path: str, texts: Mapping[str, str], about: str, saved: dict[str, frozenset[_Secret]]
+) -> Iterator[tuple[str, tuple[str, int, str]]]:
+    """The leaks of a file, which is read together with each file that it loads."""
+    ending = path.rpartition(".")[2]
+    words = frozenset() if ending in _PROSE else frozenset(_FILE_NAME.findall(" ".join(_LOADS.findall(texts[path]))))
+    others = [
+        other
+        for other in texts
+        if other != path and other.endswith(ending) and other.rpartition("/")[2].partition(".")[0] in words
+    ]
+    for other in others[:LOADED] or [""]:
+        before = f"{texts[other]}\n" if other else ""
+        for code, at, message in _leaks(before + texts[path], about, saved):
+            yield (path, (code, at - len(before), message)) if at >= len(before) else (other, (code, at, message))
+
+
+def _leaks(text: str, about: str, saved: dict[str, frozenset[_Secret]]) -> Iterator[tuple[str, int, str]]:
     """`saved` are files that earlier statements of the skill wrote secrets to; those of `text` are added."""
     if not (saved or any(source.search(text) for source in (*_SOURCES, _SHOWN_VALUE, _SHOWN_FILE))):
         return
@@ -169,35 +215,51 @@ def _leaks(text: str, about: str, saved: set[str]) -> Iterator[tuple[str, int, s
     held: dict[str, frozenset[_Secret]] = {}
     places: dict[str, frozenset[str]] = {}
     own: set[str] = set()  # names that the script itself sets to something else
+    listed = {name for hit in _LISTED.finditer(text) for name in _WORD.findall(hit[0])}
     functions = {hit["name"] or hit["shell"]: hit for hit in _FUNCTION.finditer(text)}
     found: dict[int, tuple[int, str]] = {}
     for one in every * 2 if functions else every:  # a function is defined before it is called, and its names count, too
         names = frozenset(_NAME.findall(one.text))
-        secrets = _read(one.text, own)
+        secrets = read = _read(one.text, own, listed)
         for name in names & held.keys():
             secrets |= _carried(one.text, name, held[name])
-        if any(file in one.text for file in saved):
-            secrets |= {_Secret("")}
+        secrets = secrets.union(*(saved[file] for file in saved if file in one.text))
         hosts = _hosts(one.text).union(*(places[name] for name in names & places.keys()))
-        given = names_set(one.text) | {hit[1] for hit in _CHANGED.finditer(one.text)}
+        first = one.text.partition("\n")[0]  # the other lines are statements, too
+        given = names_set(first) | {hit[1] for hit in _CHANGED.finditer(first)}
         is_sink = any(sink.search(one.text) for sink in _SINKS)
         if hosts and not secrets:
             places |= dict.fromkeys(given, hosts)
         if secrets:
+            if _RETURNED.search(one.text) and _KEEPS.issuperset(_CALLED.findall(one.text)):
+                function = _function_of(text, one.at, functions)
+                # one that only returns what it was given holds nothing itself
+                if function and (read or names & held.keys() - set(_NAME.findall(function["given"] or ""))):
+                    given.add(function["name"] or function["shell"])
+            if _EXPORTS.search(one.text):
+                given |= set(_KEYED.findall(one.text))
+            if _ANSWER.search(one.text):  # what a service answers is not what it was asked with
+                given = set()
             held |= {name: held.get(name, frozenset()) | _named(name, secrets) for name in given}
             for write in (_SAVED, _WRITTEN):
-                saved |= {hit["file"] for hit in write.finditer(one.text) if not is_sink and len(hit["file"]) > 4}
+                written = [] if is_sink else [hit["file"] for hit in write.finditer(one.text)]
+                saved |= {file: saved.get(file, frozenset()) | secrets for file in written if len(file) > 4}
         elif "\n" not in one.text:
             own |= {name for name in given if name.isupper()}
         if not secrets:
             continue
-        judged, called = one.text, next((functions[name] for name in names & functions.keys()), None)
-        if called is not None and called.start() != one.at and not is_sink:
+        judged = one.text
+        for called in [functions[name] for name in names & functions.keys()] if not is_sink else ():
+            if called.start() == one.at:
+                continue
             parameters = _NAME.findall(called["given"] or "")
             held |= {name: held.get(name, frozenset()) | secrets for name in parameters}
+            places |= {name: places.get(name, frozenset()) | hosts for name in parameters if hosts}
             body = text[called.end() : called.end() + BODY].partition("\n\n")[0]
             if called["shell"] and "$" in body and any(sink.search(body) for sink in _SINKS):
                 judged, hosts, is_sink = f"{body} {one.text}", hosts | _hosts(body), True
+        # the statements of a function are judged each by itself
+        is_sink = is_sink and not ("\n" in one.text and _FUNCTION.match(one.text.lstrip()))
         if is_sink and (message := _judged(judged, secrets, hosts, about)):
             line = text.count("\n", 0, one.at)
             lines = range(line, line + one.text.count("\n") + 1)
@@ -207,20 +269,28 @@ def _leaks(text: str, about: str, saved: set[str]) -> Iterator[tuple[str, int, s
         yield "secret-leaves", at, message
 
 
-# With a name and a password before the host, as git writes them
-_ADDRESS = lazy_compile(r"\b(?:https?|wss?|ftp)://(?:[^\s/@\"'<>]{1,120}@)?([\w.-]{3,200})", re.IGNORECASE)
+def _function_of(text: str, at: int, functions: Mapping[str, re.Match[str]]) -> re.Match[str] | None:
+    """The function in which the statement at `at` stands: the last one before it that begins further left."""
+    last = max((hit for hit in functions.values() if hit.start() < at), key=re.Match.start, default=None)
+    return last if last is not None and _indented(text, last.start()) < _indented(text, at) else None
+
+
+def _indented(text: str, at: int) -> int:
+    begin = text.rfind("\n", 0, at) + 1
+    line = text[begin : begin + 200]
+    return len(line) - len(line.lstrip())
 
 
 def _hosts(text: str) -> frozenset[str]:
-    return frozenset((*_ADDRESS.findall(text), *(name for pair in _HOST.findall(text) for name in pair if name)))
+    return frozenset((*ADDRESS.findall(text), *(name for pair in _HOST.findall(text) for name in pair if name)))
 
 
-def _read(text: str, own: set[str]) -> frozenset[_Secret]:
+def _read(text: str, own: set[str], listed: set[str]) -> frozenset[_Secret]:
     """The secrets that a statement reads."""
     found = set()
     for hit in _VALUE.finditer(text):
         name = next(filter(None, hit.groups()))
-        if name not in own and "PUBLIC" not in name:
+        if name not in own and "PUBLIC" not in name and not (hit["shell"] and _is_verbatim(text, hit.start())):
             found.add(_Secret(name, bool(_AUTH.search(text, max(hit.start() - 160, 0), hit.start()))))
     if _IMAGE.search(text):
         found |= {_Secret(hit["name"]) for hit in _SHOWN_VALUE.finditer(text) if hit["name"].isupper()}
@@ -229,11 +299,18 @@ def _read(text: str, own: set[str]) -> frozenset[_Secret]:
         service = next((service for beginning, service in _RINGS.items() if ring[0].startswith(beginning)), "")
         found.add(_Secret(service, bool(_AUTH.search(text, 0, ring.start()))))
     if _COMPUTED.search(text):
-        found |= {_Secret(name) for name in _QUOTED.findall(text) if name.isupper()}
+        found |= {_Secret(name) for name in (*_QUOTED.findall(text), *listed) if name.isupper()}
     store = SHELL_STORE.search(text) or _HELD_FILE.search(text)
-    if (store and not _signs_in(text, store)) or ENVIRONMENT.search(text) or _ALL.search(text):
+    is_key = store and _KEY_OPTION.search(text, max(store.start() - 120, 0), store.start())  # only to sign in with
+    if (store and not is_key) or ENVIRONMENT.search(text) or _ALL.search(text):
         found.add(_Secret(""))
     return frozenset(found)
+
+
+def _is_verbatim(text: str, at: int) -> bool:
+    """Whether a shell leaves the name of a variable as it is, because it stands between single quotes."""
+    before = text[text.rfind("\n", 0, at) + 1 : at]
+    return "(" not in before and open_mark(before) == "'"
 
 
 _KEY_OPTION = lazy_compile(
@@ -241,15 +318,10 @@ _KEY_OPTION = lazy_compile(
 )
 
 
-def _signs_in(text: str, store: re.Match[str]) -> bool:
-    """Whether a key file is only named as the key to sign in with."""
-    return bool(_KEY_OPTION.search(text, max(store.start() - 120, 0), store.start()))
-
-
 def _carried(text: str, name: str, secrets: frozenset[_Secret]) -> frozenset[_Secret]:
     """The secrets of `name` as this statement uses it; one that stands in a header only signs in."""
-    at = max((hit.start() for hit in _NAME.finditer(text) if hit[0] == name), default=0)
-    if not _AUTH.search(text, max(at - 160, 0), at):
+    used = [hit.start() for hit in _NAME.finditer(text) if hit[0] == name]
+    if not all(_AUTH.search(text, max(at - 160, 0), at) for at in used):
         return secrets
     return frozenset(secret._replace(signs_in=True) for secret in secrets)
 
@@ -269,10 +341,11 @@ def _judged(text: str, secrets: frozenset[_Secret], hosts: frozenset[str], about
     public, image = _PUBLIC.search(text), _IMAGE.search(text)
     for secret in sorted(secrets):
         shown = f"{secret.name!r}" if secret.name else "a file of credentials, the keyring or the environment"
-        if public and not secret.signs_in and not _stands_before(text, secret.name, public.start()):
-            return f"a secret reaches a comment or a commit that others read: {shown}"
         if public:
-            continue
+            before, after = text[: public.start()], text[public.start() :]
+            if secret.signs_in or (secret.name and secret.name in before and secret.name not in after):
+                continue  # it signs in, or is only set for the command
+            return f"a secret reaches a comment or a commit that others read: {shown}"
         strangers = [host for host in away if not _is_own(secret.name, host, about)]
         if image and strangers:
             return f"a secret reaches the address of an image: {shown}"
@@ -282,24 +355,11 @@ def _judged(text: str, secrets: frozenset[_Secret], hosts: frozenset[str], about
                 return f"a secret may be sent to {place}: {shown}"
         elif strangers and (_WIDE.search(secret.name) or not secret.signs_in):
             return f"a secret may be sent to {strangers[0]!r}, which is not its service: {shown}"
-        elif (not away and not secret.signs_in and _MAILS.search(text)) or (
-            not away
-            and not secret.signs_in
-            and _WIDE.search(secret.name)
-            and _NETWORK.search(text)
-            and not _makes_client(text)
+        elif not (away or secret.signs_in) and (
+            _MAILS.search(text) or (_WIDE.search(secret.name) and _NETWORK.search(text) and not _CLIENT.search(text))
         ):
             return f"a secret may be sent to an unknown address: {shown}"
     return ""
-
-
-def _makes_client(text: str) -> bool:
-    return bool(_CLIENT.search(text))
-
-
-def _stands_before(text: str, name: str, at: int) -> bool:
-    """Whether the secret is only set before the command, as for its environment."""
-    return bool(name) and name not in text[at:]
 
 
 def _is_own(name: str, host: str, about: str) -> bool:
@@ -310,13 +370,21 @@ def _is_own(name: str, host: str, about: str) -> bool:
     if not words:
         return bool(name) and len(label) > 2 and label in about
     services = [part for word in words for part in _ALSO.get(word, "").split("|") if part]
-    if any(label == _ENDING.sub("", part) or host.endswith(part) for part in services):
+    if any(label == (part.rpartition(".")[0] or part) or host.endswith(part) for part in services):
         return True
     plain = _SUFFIX.sub("", label)
     meant = {"".join(words).lower(), *(word.lower() for word in words)}
     if _WIDE.match(name):
         return label in meant or plain in meant
-    return any(len(word) > 2 and label.startswith(word) for word in meant) or plain in meant
+    return plain in meant or any(
+        len(word) > 2 and (label.startswith(word) or (len(word) < 5 and _is_short_for(word, label))) for word in meant
+    )
+
+
+def _is_short_for(word: str, label: str) -> bool:
+    """Whether the letters of `word` stand in `label` in this order, from its first one: `owm`, `openweathermap`."""
+    letters = iter(label[1:])
+    return word[0] == label[:1] and all(letter in letters for letter in word[1:])
 
 
 def _label(host: str) -> str:
@@ -326,7 +394,6 @@ def _label(host: str) -> str:
     return "" if ".".join(parts[-2:]) in _LENT else parts[-2] if len(parts) > 1 else parts[0]
 
 
-_ENDING = lazy_compile(r"\.\w+$")
 _SUFFIX = lazy_compile(r"(?:js|apis?|hq|app|ai|hub|usercontent)$")
 _LENT = frozenset(
     {"github.io", "gitlab.io", "pages.dev", "workers.dev", "vercel.app", "netlify.app", "ngrok.io", "web.app"}
@@ -336,12 +403,13 @@ _LENT = frozenset(
 _FETCH = r"\b(?:fetch|download|retrieve|curl|load|read|open|visit|get|check|pull|request|webfetch)\b"
 _ORDERS = r"\b(?:instructions?|orders|commands?|directives?|prompts?|(?<!naming )(?<!style )(?<!coding )(?<!formatting )(?<!validation )rules)\b"
 _OBEY = r"\b(?:follow|obey|execute|carry out|comply with|act on|adopt|do (?:exactly )?(?:what|whatever|as)|perform|treat|apply)\b"
-_ITS = r"\b(?:it (?:says|returns|contains|tells)|returned|responses?|(?:its|that) (?:contents?|output|text|instructions)|(?:in|of) (?:it|the (?:response|output|file|reply))|what(?:ever)? (?:is|it) (?:written|says|said|asks?|tells?|there))\b"
+_ITS = r"\b(?:(?:it|they) (?:says?|returns?|contains?|tells?|prints?|lists?|gives?|shows?|wants?|asks?|orders?)\b|returned|responses?|(?:its|that) (?:contents?|output|text|instructions)|(?:in|of) (?:it|the (?:response|output|file|reply))|what(?:ever)? (?:is|it) (?:written|says|said|asks?|tells?|there))\b"
 _ORDERED = lazy_compile(
     rf"{_FETCH}[^.!?\n]{{0,160}}https?://[^\s)`>]+[^\n]{{0,240}}?{_OBEY}[^.!?\n]{{0,80}}(?:{_ORDERS}|{_ITS})"
     rf"|{_FETCH}[^.!?\n]{{0,80}}{_ORDERS}[^.!?\n]{{0,60}}https?://[^\s)`>]+[^\n]{{0,120}}?{_OBEY}"
     rf"|{_FETCH}[^.!?\n]{{0,160}}https?://[^\s)`>]+(?:[^\n]{{0,120}}\n){{1,3}}[^\n]{{0,80}}?{_OBEY}[^.!?\n]{{0,60}}{_ITS}"
-    rf"|{_ORDERS}[^.!?\n]{{0,40}}https?://[^\s)`>]+[^\n]{{0,80}}?\b(?:obey|follow (?:them|it)|execute (?:them|it)|comply)\b"
+    rf"|{_ORDERS}[^.!?\n]{{0,40}}https?://[^\s)`>]+[^\n]{{0,80}}?(?:\b(?:obey|follow (?:them|it)|execute (?:them|it)|comply)\b|{_OBEY}[^.!?\n]{{0,60}}{_ITS})"
+    rf"|https?://[^\s)`>]+[^\n]{{0,160}}?\b(?:treat|regard|consider|take)\b[^.!?\n]{{0,80}}\bas\b[^.!?\n]{{0,30}}{_ORDERS}"
     rf"|\b(?:follow|obey|execute|comply with|act on|do)\b[^.!?\n]{{0,40}}\b(?:whatever|orders|commands|directives)\b[^.!?\n]{{0,60}}https?://(?!docs\.|[\w.]*/docs)"
     r"|(?:获取|下载|读取|访问|打开|抓取|请求|拉取)[^。\n]{0,80}https?://[^\s，。]+[^\n]{0,80}?(?:按照|遵循|遵守|执行|照做|服从|依照|照着|按其)",
     re.IGNORECASE,
@@ -354,7 +422,7 @@ _LOCKED = lazy_compile(
     re.IGNORECASE,
 )
 _PROGRAM = lazy_compile(
-    r"\.(?:exe|msi|scr|bat|cmd|ps1|dmg|pkg|app|jar|sh|bin|run|appimage)\b|chmod\s+\+?\w*x|(?:^|[\s;&|])\./[\w.-]+|\b(?:run|execute|launch|start|double-click)\b|运行|执行|启动|双击",
+    r"\.(?:exe|msi|scr|bat|cmd|ps1|dmg|pkg|app|jar|sh|bin|run|appimage)\b|chmod\s+\+?\w*x|(?:^|[\s;&|\"'])\./[\w.-]+|\b(?:Popen|startfile|start-process|os\.system|spawn\w*|exec\w*)\b|\b(?:run|execute|launch|start|double-click)\b|运行|执行|启动|双击",
     re.IGNORECASE,
 )
 _PACKAGE = lazy_compile(
@@ -380,27 +448,39 @@ _TOLD_SOURCE = (
 _TOLD_SENDS = r"\b(?:send|post|upload|include|append|attach|paste|embed|submit|report|add|encode|write|transmit|forward|share|put)\b|发送|上传|附上|附加|贴到|写入|提交"
 _TOLD_TO = (
     r"https?://(?!localhost|127\.)[\w.-]+|\b(?:PR|pull request|issue|review)\b[^.\n]{0,30}\b(?:comments?|body|description)\b|\bcomments?\b[^.\n]{0,30}\b(?:PR|pull request|issue)\b"
-    r"|\bgist\b|\bwebhook\b|\bimage (?:url|address|link)\b|图片地址|评论|拉取请求|合并请求"
+    r"|\b(?:new|open|create|file|an) (?:an? )?(?:issue|discussion|pull request)\b[^.\n]{0,40}|\bgist\b|\bwebhook\b|\bimage (?:url|address|link)\b|图片地址|评论|拉取请求|合并请求"
 )
 _GAP = r"(?:[^\n]|\n(?!\n)){0,200}?"  # within a paragraph
 _TOLD_AWAY = (
     r"\b(?:send|post|upload|include|append|attach|paste|embed|transmit|forward|share)\b|发送|上传|附上|附加|贴到"
 )
+_TOLD_ASKS = r"\b(?:call|request|visit|open|ping|query|post|get|fetch|send|create|make|write|leave|file|curl)\b|访问|请求|调用|打开|创建|发表"
 _TOLD = lazy_compile(
     rf"(?:{_TOLD_SOURCE}){_GAP}(?:{_TOLD_SENDS}){_GAP}(?:{_TOLD_TO})"
+    rf"|(?:{_TOLD_ASKS})[^.\n]{{0,60}}(?:{_TOLD_TO})[^\n]{{0,120}}?(?:\b(?:with|including|containing|contains|holding|passing|plus|put|paste|include)\b|附带|带上|包含|写入)[^.;\n]{{0,60}}?(?<!\b(?:in|to) `)(?<!\b(?:in|to|as) )(?<!\binto )(?<!\binto `)(?:{_TOLD_SOURCE})"
     rf"|(?:{_TOLD_AWAY})[^\n]{{0,160}}?(?:{_TOLD_SOURCE})[^.;\n]{{0,80}}?(?:\b(?:to|into|in|on|as|at)\b|到|至|作为|给)[^.;\n]{{0,40}}?(?:{_TOLD_TO})",
     re.IGNORECASE,
 )
 
 
+# Code, and what is forbidden
+_NO_ORDER = lazy_compile(
+    rf"\w\((?!s\))|\w\s=\s|(?:\b(?:never|not|avoid|without)\b|n[o’']t\b|不要|不能|不得|切勿|禁止|避免)\s?(?:\w+\s){{0,2}}(?:{_TOLD_SENDS})",
+    re.IGNORECASE,
+)
 _TOLD_NEEDLES = (".ssh", ".aws", ".netrc", ".npmrc", ".pypirc", ".kube", ".docker", ".gnupg", "git-cred", "config/gh", ".env",
     "environment var", "`env`", "printenv", "keychain", "keyring", "_api_key", "_token", "_secret", "id_rsa", "环境变量", "钥匙串")  # fmt: skip
+_TRICKS = (
+    (_TOLD, _TOLD_NEEDLES, "secret-leaves", "tells an agent to send secrets to others, or to write them where others read"),
+    (_ORDERED, ("http",), "fetched-orders", "tells an agent to fetch a text from the network and to do what it says"),
+    (_LOCKED, ("pass", "密码", "-p", "pwd"), "locked-archive", "unpacks an archive with a password, which no scanner can read, and runs what is in it"),
+)  # fmt: skip
 AROUND = 450  # characters before and after a needle in which a pattern is searched
 
 
 def _near(pattern: re.Pattern[str], text: str, low: str, needles: Sequence[str]) -> Iterator[re.Match[str]]:
     """The matches near a needle, in order, so that the time grows with the needles and not with the text."""
-    places = sorted({at for needle in needles for at in _places(low, needle)})
+    places = [hit.start() for hit in re.finditer("|".join(map(re.escape, needles)), low)]
     done = 0
     for at in places[:WINDOWS]:
         if at + AROUND // 2 < done:
@@ -412,44 +492,21 @@ def _near(pattern: re.Pattern[str], text: str, low: str, needles: Sequence[str])
         done = max(done, end)
 
 
-def _places(low: str, needle: str) -> Iterator[int]:
-    at = low.find(needle)
-    while at >= 0:
-        yield at
-        at = low.find(needle, at + len(needle))
-
-
 WINDOWS = 150  # windows of one file
 
 
 def _tricks(text: str) -> Iterator[tuple[str, int, str]]:
     """Orders that are fetched, archives with a password and a program, packages of strangers that get a token."""
     low = text.lower()
-    for hit in _near(_TOLD, text, low, _TOLD_NEEDLES):
-        name = next(iter(_WORD.findall(hit[0])), "")
-        hosts = ADDRESS.findall(hit[0])
-        if not _is_forbidden(text, hit.start()) and not (
-            hosts and name and all(_is_own(name, host.lower(), "") for host in hosts)
-        ):
-            yield (
-                "secret-leaves",
-                hit.start(),
-                "tells an agent to send secrets to others, or to write them where others read",
-            )
-    for hit in _near(_ORDERED, text, low, ("http",)):
-        if not _is_forbidden(text, hit.start()):
-            yield (
-                "fetched-orders",
-                hit.start(),
-                "tells an agent to fetch a text from the network and to do what it says",
-            )
-    for hit in _near(_LOCKED, text, low, ("pass", "密码", "-p", "pwd")):
-        if not _is_forbidden(text, hit.start()) and _PROGRAM.search(text, max(hit.start() - 400, 0), hit.end() + 600):
-            yield (
-                "locked-archive",
-                hit.start(),
-                "unpacks an archive with a password, which no scanner can read, and runs what is in it",
-            )
+    for pattern, needles, code, message in _TRICKS:
+        for hit in _near(pattern, text, low, needles):
+            name, hosts = next(iter(_WORD.findall(hit[0])), ""), ADDRESS.findall(hit[0])
+            is_own = hosts and name and all(_is_own(name, host.lower(), "") for host in hosts)
+            is_harmless = pattern is _TOLD and (is_own or _NO_ORDER.search(hit[0]))
+            is_data = pattern is _LOCKED and not _PROGRAM.search(text, max(hit.start() - 400, 0), hit.end() + 600)
+            begin = max(text.rfind("\n", 0, hit.start()) + 1, hit.start() - 120)
+            if not (_FORBIDS.search(text, begin, hit.start()) or is_harmless or is_data):
+                yield code, hit.start(), message
     for hit in _PACKAGE.finditer(text) if any(word in low for word in ("px", "bunx", "dlx", "uvx", "pipx")) else ():
         package = hit["line"] or hit["json"]
         if _KNOWN_SCOPE.match(package):
@@ -480,7 +537,3 @@ _FORBIDS = lazy_compile(
     r"\b(?:never|not|n[o’']t|avoid|refuse|reject|beware|warn\w*|if)\b[^.!?\n]{0,60}$|(?:切勿|不要|禁止|避免|不得)[^。\n]{0,30}$",
     re.IGNORECASE,
 )
-
-
-def _is_forbidden(text: str, at: int) -> bool:
-    return bool(_FORBIDS.search(text, max(text.rfind("\n", 0, at) + 1, at - 120), at))
