@@ -79,7 +79,10 @@ _BELONGS = lazy_compile(
     r"|(?!(?:what|which|who|how|where|when|why)\b)[\w-]+\s+(?:of|in|within|between|per|is|are|was|were|has|have|does|do)(?![\w-])",
     re.IGNORECASE,
 )
-_NO_SUBJECT = lazy_compile(r"(?:分别|各自?|[总一]?共)?(?:出现|占|是)了?(?:多少|几|哪)")
+_NO_SUBJECT = lazy_compile(
+    r"(?:分别|各自?|[总一]?共)?(?:出现|占|是)了?(?:多少|几|哪)|[只仅光](?:要|看|算|统计|列|显示|保留)|按照?.{1,12}?排[序列名]?|(?:only|just|sort(?:ed)?|order(?:ed)?|where)\b",
+    re.IGNORECASE,
+)
 _COMPARES = lazy_compile(
     r"\b(?:between|compar\w+|differ\w*|versus|vs)\b|对比|比较|区别|差异|不同|之间|关系|相比", re.IGNORECASE
 )
@@ -133,7 +136,7 @@ _LOOK = lazy_compile(
     re.IGNORECASE,
 )
 _ASKS_ZH = lazy_compile(
-    r"多少|几[个次条行处]|哪|谁|什么|怎么?样|有没有|是否|是不是|吗[？?。]?$|^(?:统计|列出|列一下|查|找|检查|看|汇总|分析|总结|数|告诉|报告|扫描|盘点|对比|显示|展示)|的(?:[字词行总个]数|数量|大小|总[和额量]|合计|列表)[？?。]?$"
+    r"多少|几[个次条行处]|哪|谁|什么|怎么?样|有没有|是否|是不是|吗[？?。]?$|^(?:统计|列出|列一下|查|找|检查|看|汇总|分析|总结|数|告诉|报告|扫描|盘点|对比|显示|展示)|最[高低大小多少长短快慢新旧早晚]的[^,，。]{1,12}[？?。]?$|的(?:[字词行总个]数|数量|大小|总[和额量]|合计|列表)[？?。]?$"
 )
 _BOTH = lazy_compile(r"\bboth\s+|[这那]?[两三几]个(?=\s*技能)", re.IGNORECASE)
 _COMMA_WORD = lazy_compile(r"[,，][^\w,，]*+\w")

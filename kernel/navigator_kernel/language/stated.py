@@ -10,11 +10,13 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
+from difflib import get_close_matches
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.resource import ParamSpec
 
 _LIMIT = 4_000  # characters of a message that are read
 Days = tuple[date, date]  # the first and the last one
@@ -579,3 +581,100 @@ def _forms(key: str) -> set[str]:
     if len(key) > 3 and key.isascii() and key.endswith("s"):
         forms |= {key[:-1], f"{key[:-3]}y" if key.endswith("ies") else key[:-2] if key.endswith("es") else key}
     return forms
+
+
+class Limit(NamedTuple):
+    """What a message limits an answer to: a condition such as `port=Oslo`, a group, an order or a person; `words` is how
+    it is written."""
+
+    kind: str
+    value: str
+    words: str
+
+
+def limits(
+    text: str, names: Sequence[str] = (), cells: Sequence[str] = (), *, kinds: str = ""
+) -> tuple[Sequence[Limit], Sequence[str]]:
+    """The limits that the message sets, all or those of `kinds`, in a file with the columns `names` and the values `cells`; and the other columns
+    that it names."""
+    every, listed = [*names, *cells], list[Limit]()
+    whole = _marked(_lower(text), every)
+    order = " desc" if _DOWN.search(whole) else ""
+    marked = _IN_MARK.sub(lambda hit: hit[0] if int(hit[1]) < len(names) else f"\ue002{hit[1]}\ue001", whole)
+    for kind, pattern in _LIMITED if _LIMITING.search(whole) else ():
+        for hit in pattern.finditer(marked) if kinds in {"", kind} else ():
+            groups = {"words": hit[0], **{name: part for name, part in hit.groupdict().items() if part}}
+            part = {
+                name: _IN_MARK.sub(lambda mark: every[int(mark[1])], group).strip() for name, group in groups.items()
+            }
+            marked = f"{marked[: hit.start()]}{'■' * len(hit[0])}{marked[hit.end() :]}"
+            sign = kind.removeprefix("where")
+            if sign == kind:
+                value = part.get("g") or part.get("w") or part["s"] + order
+                listed.append(Limit(kind, value, part["words"]))
+                listed += [Limit("sort", f"{part['s']} desc", part["words"])] if "g" in part and "s" in part else []
+            else:
+                condition = f"{part['c']}{sign}{part['v']}" if "c" in part else part["v"]
+                listed.append(Limit("where", condition, part["words"]))
+    return listed, [names[int(mark[1])] for mark in _IN_MARK.finditer(marked) if int(mark[1]) < len(names)]
+
+
+def taken(limit: Limit, specs: Sequence[ParamSpec], spec: ParamSpec) -> str:
+    """The value that a parameter gets from the limit; empty if it takes no such limit."""
+    value, _, order = limit.value.partition(" desc")
+    of_groups = next((choices(each.choices) for each in specs if each.validation == "group"), {})
+    if limit.kind == "group" and spec.validation == "person":
+        return "" if any(value in words for words in of_groups.values()) else value
+    if limit.kind != spec.validation:
+        return ""
+    if not spec.choices:
+        return limit.value
+    name = next((name for name, words in choices(spec.choices).items() if not _forms(value).isdisjoint(words)), "")
+    return name and f"{name}{' desc' if order or limit.value.endswith(' desc') else ''}"
+
+
+def near(limit: Limit, specs: Sequence[ParamSpec], table: tuple[Sequence[str], Sequence[str]]) -> tuple[str, ...]:
+    """What the skill can be limited to instead: values that it declares, else names like the one that is said."""
+    declared = [name for spec in specs if spec.validation == limit.kind for name in choices(spec.choices) if name]
+    return tuple(declared or get_close_matches(limit.value, [*table[0], *table[1]], 3, 0.6))
+
+
+_IN_MARK = lazy_compile("[\ue000\ue002](\\d+)\ue001")
+_LIMITED = [
+    (name.partition(".")[0], lazy_compile(source))
+    for name, source in _SOURCES.items()
+    if name.partition(".")[0].startswith(("group", "sort", "where", "person", "only"))
+]
+
+
+def chosen(text: str, declared: str) -> tuple[str, ...]:
+    """Which of the values that a skill declares, as `ERROR=error, errors; *TODO=todo`, the message names: without those
+    that it excludes. A value with `*` is also a word for all: it counts only beside an "only" or a "not"."""
+    text = _lower(text)
+    wanted, unwanted, general = dict[str, None](), set[str](), set[str]()
+    for name, words in choices(declared).items():
+        pattern = "|".join(
+            rf"(?<![a-z0-9_]){re.escape(word)}(?![a-z0-9_])" if word.isascii() else re.escape(word) for word in words
+        )
+        for hit in lazy_compile(pattern).finditer(text):
+            wanted[name.removeprefix("*")] = None
+            general |= {name[1:]} if name.startswith("*") else set()
+            if _NOT_WANTED.search(text, max(0, hit.start() - 24), hit.start()):
+                unwanted.add(name.removeprefix("*"))
+    if unwanted and not wanted.keys() - unwanted:
+        return tuple(name for each in choices(declared) if (name := each.removeprefix("*")) not in unwanted)
+    if general and not unwanted and not _ONLY.search(text):
+        return ()
+    return tuple(name for name in wanted if name not in unwanted)
+
+
+def choices(declared: str) -> dict[str, tuple[str, ...]]:
+    """The words of each value in `ERROR=error, errors; WARN=warning`."""
+    pairs = (choice.partition("=") for choice in declared.split(";"))
+    return {name.strip(): tuple(word.strip() for word in _lower(words or name).split(",")) for name, _, words in pairs}
+
+
+_NOT_WANTED = lazy_compile(_SOURCES["_NOT_WANTED"])
+_ONLY = lazy_compile(_SOURCES["_ONLY"])
+_DOWN = lazy_compile(_SOURCES["_DOWN"])
+_LIMITING = lazy_compile(_SOURCES["_LIMITING"])

@@ -142,6 +142,8 @@ def _names_another(request: PreprocessingResult, session: Session) -> bool:
 def matter(request: PreprocessingResult) -> str:
     """The text for routing, in which only the type of each file is kept, or the name of a file without a type, with the
     mark of a file: whoever names one wants work done on it. What the message leaves out is not work."""
+    from navigator_kernel.language.stated import limits
+
     text = request.need
     if request.without:
         text = without_left_out(text, (file.written for file in request.without))
@@ -150,6 +152,9 @@ def matter(request: PreprocessingResult) -> str:
         path = PurePath(paths.get(name, name))
         kind = next((end[1:] for end in reversed(path.suffixes) if not end[1:].isdigit()), path.name)
         text = text.replace(f"@{name}", f"@{kind}").replace(name, f"@{kind}")
+    for limit in limits(text, kinds="person")[0]:  # who it was says nothing of what is to be done
+        author = "作者" if request.language == "zh" else "author"
+        text = lazy_compile(re.escape(limit.value), re.IGNORECASE).sub(author, text, count=1)
     return text
 
 
@@ -381,7 +386,7 @@ def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) 
 
 def _by_target(retrieval: Retrieval, request: PreprocessingResult, catalogue: Catalogue) -> RouteResult | None:
     """The command that most likely looks at what the message names: a file, a folder, a kind of files or a time. A file that does not exist is said at once, without a question about the skill. Else None."""
-    from navigator_kernel.language.stated import endings, period
+    from navigator_kernel.language.stated import endings, limits, period
 
     first = retrieval.candidates[0] if retrieval.candidates else None
     skill = catalogue.find(first.name) if first is not None else None
@@ -401,6 +406,7 @@ def _by_target(retrieval: Retrieval, request: PreprocessingResult, catalogue: Ca
     fits = "path_exists" in kinds and bool(usable)
     fits |= any(("folder_exists" if file.folder else "file_exists") in kinds for file in usable)
     fits |= "endings" in kinds and bool(endings(request.need))
+    fits |= "person" in kinds and any(limit.kind == "person" for limit in limits(request.need)[0])
     timed = "since" in kinds and request.today and any(period(request.need, date.fromisoformat(request.today)))
     return Skills(names=(name,)) if fits or timed else None
 
