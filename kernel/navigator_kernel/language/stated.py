@@ -12,30 +12,15 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from difflib import get_close_matches
 from itertools import zip_longest
-from pathlib import Path
 from typing import NamedTuple, TypedDict
 
+from navigator_kernel.language.sources import sources
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.resource import ParamSpec
 
 _LIMIT = 4_000  # characters of a message that are read
 Days = tuple[date, date]  # the first and the last one
-FILE = Path(__file__).with_name("stated.tsv")
-
-
-def _sources() -> dict[str, str]:
-    """The patterns of the file by their names, each with the earlier ones that it has in it."""
-    sources: dict[str, str] = {}
-    for line in FILE.read_text("utf-8").splitlines()[1:]:
-        name, _, source = line.partition("\t")
-        for part in _PART_OF.findall(source):
-            source = source.replace(f"<<{part}>>", sources[part])
-        sources[name] = source
-    return sources
-
-
-_PART_OF = lazy_compile(r"<<(\w+)>>")
-_SOURCES = _sources()
+_SOURCES = sources("stated.tsv")
 
 
 class _Parts(TypedDict, total=False):
