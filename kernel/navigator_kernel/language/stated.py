@@ -586,8 +586,9 @@ def limits(
     whole = _marked(_lower(text), every)
     order = " desc" if _DOWN.search(whole) else ""
     marked = _IN_MARK.sub(lambda hit: hit[0] if int(hit[1]) < len(names) else f"\ue002{hit[1]}\ue001", whole)
-    for kind, pattern in _LIMITED if _LIMITING.search(whole) else ():
-        for hit in pattern.finditer(marked) if kinds in {"", kind} else ():
+    possible = {kind for kind, gate in _GATES.items() if kinds in {"", kind} and gate.search(whole)}
+    for kind, pattern in [each for each in _LIMITED if each[0].rstrip("=<>!") in possible]:
+        for hit in pattern.finditer(marked):
             groups = {"words": hit[0], **{name: part for name, part in hit.groupdict().items() if part}}
             part = {
                 name: _IN_MARK.sub(lambda mark: every[int(mark[1])], group).strip() for name, group in groups.items()
@@ -610,8 +611,8 @@ def taken(limit: Limit, specs: Sequence[ParamSpec], spec: ParamSpec) -> str:
     of_groups = next((choices(each.choices) for each in specs if each.validation == "group"), {})
     if limit.kind == "group" and spec.validation == "person":
         return "" if any(value in words for words in of_groups.values()) else value
-    if limit.kind != spec.validation:
-        return ""
+    if limit.kind != spec.validation and not (limit.kind == "group" and spec.validation == "sort" and spec.choices):
+        return ""  # "by frequency" may be an order
     if not spec.choices:
         return limit.value
     name = next((name for name, words in choices(spec.choices).items() if not _forms(value).isdisjoint(words)), "")
@@ -662,4 +663,4 @@ def choices(declared: str) -> dict[str, tuple[str, ...]]:
 _NOT_WANTED = lazy_compile(_SOURCES["_NOT_WANTED"])
 _ONLY = lazy_compile(_SOURCES["_ONLY"])
 _DOWN = lazy_compile(_SOURCES["_DOWN"])
-_LIMITING = lazy_compile(_SOURCES["_LIMITING"])
+_GATES = {name[5:]: lazy_compile(source) for name, source in _SOURCES.items() if name.startswith("gate.")}

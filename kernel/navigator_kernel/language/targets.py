@@ -79,6 +79,7 @@ _KINDS: Sequence[tuple[tuple[str, ...], tuple[str, ...]]] = (
 _TITLED = lazy_compile(_SOURCES["_TITLED"], re.IGNORECASE)
 _ENGLISH_BEFORE = lazy_compile(r"(?<![\w'’.\-])((?:[A-Za-z0-9][\w'’.\-]*[ \t]+){1,4})$")
 _HAN_BEFORE = lazy_compile(r"([\w\u3400-\u9fff][\w.\-\u3400-\u9fff]{0,15}?)[ \t]?的?[ \t]?$")
+_DOTTED, _DOT_FILE = lazy_compile(_SOURCES["_DOTTED"]), lazy_compile(_SOURCES["_DOT_FILE"])
 _NEWEST = frozenset({"latest", "newest", "last", "current", "最新", "最近", "当前"})
 
 
@@ -271,21 +272,23 @@ class _Finder:
         """Words with a slash or a dot before them, as `.env`; what names nothing counts only below a real folder."""
         for hit in _CHUNK.finditer(self.text):
             word = hit.group().rstrip(".:~")
-            if ("/" not in word and not word.startswith(".")) or word.lower() in _GENERAL or len(word) > LONGEST:
+            dotted = _DOTTED.search(word)
+            if ("/" not in word and not dotted) or word.lower() in _GENERAL or len(word) > LONGEST:
                 continue
+            first = dotted.start() if dotted and "/" not in word else 0
             # Chinese may stand beside a path without a blank
             beside = [at for at, char in enumerate(word) if "\u3400" <= char <= "\u9fff"]
-            ends = [len(word), *(at for at in reversed(beside) if at > 2)][:CUTS]
-            starts = [0, *(at + 1 for at in beside if at < word.find("/"))][:CUTS]
+            ends = [len(word), *(at for at in reversed(beside) if at > first + 2)][:CUTS]
+            starts = [first, *(at + 1 for at in beside if at < word.find("/"))][:CUTS]
             spans = ((start, end) for start in starts for end in ends if end > start)
-            start, end, what = next(((s, e, w) for s, e in spans if (w := self._exists(word[s:e]))), (0, ends[-1], ""))
+            start, end, what = next(((s, e, w) for s, e in spans if (w := self._exists(word[s:e]))), (first, ends[-1], ""))
             name = word[start:end].rstrip("/") or word[start:end]
             if what == "closed" and name.startswith("/") and not Path(name).exists():
                 continue
-            if not what and not self._is_folder(name.partition("/")[0]):
+            if not what and not self._is_folder(name.partition("/")[0]) and not _DOT_FILE.fullmatch(name):
                 continue
             if name not in {"/", ".", ".."} and self._take(hit.start() + start, hit.start() + end):
-                yield _Mention(name, hit.start() + start, (name,) if what else (), what != "file")
+                yield _Mention(name, hit.start() + start, (name,) if what else (), "/" in name if not what else what != "file")
 
     def _is_folder(self, name: str) -> bool:
         return bool(name) and self._exists(name) == "folder"

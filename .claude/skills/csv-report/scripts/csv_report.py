@@ -81,6 +81,10 @@ def report(path: Path, source: str, asked: argparse.Namespace) -> dict[str, Any]
     if not by:
         said = sentence(name, len(body), len(head), columns)
         listed = first_rows((head, body), asked, comma=comma)
+        if asked.sort:
+            at = head.index(chosen(head, [asked.sort.removesuffix(" desc")])[0])
+            said += say(f"; first by {head[at]}: ", f"；按 {head[at]} 排在前面的：")
+            said += ", ".join(line[2:-2].split(" | ")[at] for line in listed[2:7])
         text = "\n".join([*table(columns), *(["", *listed] if listed else [])])
         return {"summary": said, **about, "text": text}
     groups = groups_of((head, body), by, names, asked, comma=comma)
@@ -173,8 +177,7 @@ def sentence_of_groups(source: str, by: str, groups: list[dict[str, Any]], numbe
                 both = [shown(held[key], held.get("unit", "")) for key in ("sum", "mean")]
                 parts.append(say("{} sum {}, mean {}", "{} 合计 {}，平均 {}").format(name, *both))
         told.append(f"{group['value'] or '?'}{say(': ', '：')}{say(', ', '，').join(parts)}")
-    if more := total - len(told):
-        told.append(say(f"and {more:,} more", f"还有 {more:,} 个"))
+    told += [say(f"and {more:,} more", f"还有 {more:,} 个")] if (more := total - len(told)) else []
     return say(f"{source} by {by}: {'; '.join(told)}", f"{source} 按{by}：{'；'.join(told)}")
 
 
