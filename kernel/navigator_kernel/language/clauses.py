@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from navigator_kernel.language.sources import sources
+from navigator_kernel.language.sources import SOURCES
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_SOURCES = sources("clauses.tsv")
+_SOURCES = SOURCES["clauses"]
 LIMIT = 4_000  # characters of a message that can contain several requests; a longer one is a text
 MOST = 3  # most clauses, and skills, of one message
 _PIECES = 12  # joints from which a message is a text, not a list of requests

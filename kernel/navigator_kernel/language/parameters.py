@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.language.clauses import is_long
+from navigator_kernel.language.sources import SOURCES
 from navigator_kernel.language.targets import without_left_out
 from navigator_kernel.text import STOP, fold, lazy_compile
 from navigator_kernel.values.request import FileReference, PreprocessingResult
@@ -39,6 +40,9 @@ _OF_ALL = lazy_compile(
 )
 _KEY = lazy_compile(r"\"([^\"\\\n]{1,100})\"\s*:")
 _VALUE = lazy_compile(r":\s*\"([^\"\\\n]{1,40})\"")
+_APART = lazy_compile(r"[\n\r,;\t|\"]+")
+# Words without which a message sets no limit, but for names of columns and values
+_LIMITING = lazy_compile(SOURCES["stated"]["_LIMITING"], re.IGNORECASE)
 _JSON = {".json", ".jsonl", ".ndjson"}
 MOST_CHOICES = 9  # files of a folder in one question
 _HEAD = 64 * 1024  # bytes of a file in which the names of its columns are looked for
@@ -84,7 +88,9 @@ def parameters(
             if value is not None:
                 values[spec.name] = value
     for name in [spec.name for spec in specs if spec.validation in PATHS and spec.name in values]:
-        values[name] = _as_path(values[name], [*files, *targets], request.base)
+        value, known = values[name], [*files, *targets]
+        given = next((file for file in known if value in {file.written, str(file.path)}), None)
+        values[name] = str(given.path if given else (request.base / value).resolve())
     values |= _continued(specs, values, request.before, request.need)
     values |= _answered(specs, values, request.answer)
     replaced = {spec.instead_of for spec in specs if spec.name in values}
@@ -99,8 +105,7 @@ def parameters(
         values={**defaults, **values},
         positional=tuple(positional),
         missing=missing,
-        problem=_problem(specs, values, missing, [*files, *targets], request.without)
-        or (None if missing else _unread(specs, values, request)),
+        problem=_problem(specs, values, missing, [*files, *targets], request),
         unclear=next((target for target in targets if target.choices and wants_path(specs)), None),
     )
 
@@ -187,13 +192,14 @@ def _problem(
     values: Mapping[str, str],
     missing: Sequence[ParamSpec],
     named: Sequence[FileReference],
-    without: Sequence[FileReference],
+    request: PreprocessingResult,
 ) -> FileReference | None:
-    """What the message names and the skill cannot work on, so that it never works on something else instead."""
+    """What the message names and the skill cannot work on, or a limit that the skill does not take, so that it never
+    works on something else or on everything instead."""
     paths = [spec for spec in specs if spec.validation in PATHS]
     places = [Path(values[spec.name]) for spec in paths if spec.name in values]
     takes_all = any(spec.validation == "without" for spec in specs) or not paths
-    for file in () if takes_all else without:
+    for file in () if takes_all else request.without:
         if not places or any(place == file.path or place in file.path.parents for place in places if place.is_dir()):
             return replace(file, problem=f"this skill cannot leave out {file.written!r}", refused=True)
     absent = next((file for file in named if file.problem and not file.loose), None)
@@ -207,6 +213,24 @@ def _problem(
         if other is not None and all(spec.validation != "path_exists" for spec in paths):
             kind = "a folder" if other.folder else "a file"
             return replace(other, problem=f"{other.written!r} is {kind}", refused=True)
+    if (
+        missing
+        or is_long(request.need)
+        or not (_LIMITING.search(request.need) or any(spec.validation == "columns" for spec in specs))
+    ):
+        return None
+    from navigator_kernel.language import stated
+
+    reads = [spec for spec in specs if spec.validation in STATED - {"without", "where", "group", "sort", "person"}]
+    for limit in _limits(specs, values, request)[0]:
+        inside = replace(request, need=limit.words)
+        taken = any(stated.taken(limit, specs, spec) for spec in specs) or (
+            limit.kind == "only" and "columns" in values
+        )
+        if not taken and not any(_stated(spec, inside, values, specs) for spec in reads):
+            near = stated.near(limit, specs, _table(specs, values, request))
+            problem = f"this skill cannot limit or order its answer by {limit.words!r}"
+            return FileReference(written=limit.words, path=Path(limit.words), problem=problem, near=near, refused=True)
     return None
 
 
@@ -334,6 +358,8 @@ def _stated(
             limits, mentioned = _limits(specs, values, request)
             of_groups = dict.fromkeys(mentioned) if any(limit.kind == "group" for limit in limits) else ()
             return ",".join(stated.columns(text, names) or of_groups) or None
+        case _ if not _LIMITING.search(text) and not any(spec.validation == "columns" for spec in specs):
+            return None
         case _:
             limits, _ = _limits(specs, values, request)
             taken = dict.fromkeys(filter(None, (stated.taken(limit, specs, spec) for limit in limits)))
@@ -361,32 +387,13 @@ def _limits(
     return stated.limits(text, names, cells)
 
 
-def _unread(
-    specs: Sequence[ParamSpec], values: Mapping[str, str], request: PreprocessingResult
-) -> FileReference | None:
-    """A limit that the message sets and the skill does not take, so that it never answers for everything instead."""
-    from navigator_kernel.language import stated
-
-    for limit in () if is_long(request.need) else _limits(specs, values, request)[0]:
-        inside = replace(request, need=limit.words)
-        if any(stated.taken(limit, specs, spec) for spec in specs) or (limit.kind == "only" and "columns" in values):
-            continue
-        reads = [spec for spec in specs if spec.validation in STATED - {"without", "where", "group", "sort", "person"}]
-        if any(_stated(spec, inside, values, specs) for spec in reads):
-            continue
-        near = stated.near(limit, specs, _table(specs, values, request))
-        problem = f"this skill cannot limit or order its answer by {limit.words!r}"
-        return FileReference(written=limit.words, path=Path(limit.words), problem=problem, near=near, refused=True)
-    return None
-
-
 def _table(
     specs: Sequence[ParamSpec], values: Mapping[str, str], request: PreprocessingResult
 ) -> tuple[Sequence[str], Sequence[str]]:
     """The names of the columns of the skill's file, and those of its values that the message names."""
     given = {**request.before, **values}
     paths = (given[spec.name] for spec in specs if spec.validation == "file_exists" and spec.name in given)
-    if "columns" not in {spec.validation for spec in specs} or not (path := next(paths, "")):
+    if not any(spec.validation == "columns" for spec in specs) or not (path := next(paths, "")):
         return (), ()
     said = fold(request.need)
     return header(Path(path)), [cell for cell in _cells(Path(path)) if fold(cell) in said]
@@ -395,10 +402,7 @@ def _table(
 def _cells(path: Path) -> Sequence[str]:
     """The values of a table that are words."""
     text = _beginning(path, _CELLS)
-    if path.suffix.lower() in _JSON:
-        cells = _VALUE.findall(text)
-    else:
-        cells = lazy_compile(r'[\n\r,;\t|"]+').split(text.partition("\n")[2])
+    cells = _VALUE.findall(text) if path.suffix.lower() in _JSON else _APART.split(text.partition("\n")[2])
     words = dict.fromkeys(cell.strip() for cell in cells)
     return [
         cell for cell in words if 1 < len(cell) <= MOST_OF_CELL and not cell[0].isdigit() and cell.lower() not in STOP
@@ -482,8 +486,3 @@ def _taken(positional: list[str], fits: Callable[[str], bool]) -> str | None:
 def _first(pattern: re.Pattern[str], text: str) -> str | None:
     hit = pattern.search(text)
     return hit.group() if hit else None
-
-
-def _as_path(value: str, files: Sequence[FileReference], base: Path) -> str:
-    named = next((file for file in files if value in {file.written, str(file.path)}), None)
-    return str(named.path if named else (base / value).resolve())

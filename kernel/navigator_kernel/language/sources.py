@@ -1,4 +1,7 @@
-"""Reads patterns of words from files beside this one."""
+"""Patterns of words from the files beside this one, by the name of the file and of the pattern.
+
+In a pattern, `<<NAME>>` stands for an earlier one of its file.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,11 @@ from pathlib import Path
 from navigator_kernel.text import lazy_compile
 
 _PART = lazy_compile(r"<<(\w+)>>")
+SOURCES: dict[str, dict[str, str]] = {"clauses": {}, "targets": {}, "stated": {}}
 
-
-def sources(name: str) -> dict[str, str]:
-    """The patterns of the file by their names, each with the earlier ones that it has in it."""
-    found: dict[str, str] = {}
-    for line in Path(__file__).with_name(name).read_text("utf-8").splitlines()[1:]:
-        key, _, source = line.partition("\t")
-        found[key] = _PART.sub(lambda hit: found[hit[1]], source)
-    return found
+for _name, _sources in SOURCES.items():
+    for _line in Path(__file__).with_name(f"{_name}.tsv").read_text("utf-8").splitlines()[1:]:
+        _key, _, _source = _line.partition("\t")
+        for _part in _PART.findall(_source):
+            _source = _source.replace(f"<<{_part}>>", _sources[_part])
+        _sources[_key] = _source

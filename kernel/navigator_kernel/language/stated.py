@@ -14,13 +14,13 @@ from difflib import get_close_matches
 from itertools import zip_longest
 from typing import NamedTuple, TypedDict
 
-from navigator_kernel.language.sources import sources
+from navigator_kernel.language.sources import SOURCES
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.resource import ParamSpec
 
 _LIMIT = 4_000  # characters of a message that are read
 Days = tuple[date, date]  # the first and the last one
-_SOURCES = sources("stated.tsv")
+_SOURCES = SOURCES["stated"]
 
 
 class _Parts(TypedDict, total=False):

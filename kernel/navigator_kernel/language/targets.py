@@ -17,11 +17,11 @@ from typing import NamedTuple, Protocol
 
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.language.signs import named_files
-from navigator_kernel.language.sources import sources
+from navigator_kernel.language.sources import SOURCES
 from navigator_kernel.text import fold, lazy_compile
 from navigator_kernel.values.request import UNREAD, FileReference
 
-_SOURCES = sources("targets.tsv")
+_SOURCES = SOURCES["targets"]
 LIMIT = 4_000  # characters of a message in which files are looked for
 MOST = 16  # files and folders that one message can name without a mark
 LONGEST, CUTS = 260, 12  # characters of a path, and places where it may begin or end
@@ -281,14 +281,18 @@ class _Finder:
             ends = [len(word), *(at for at in reversed(beside) if at > first + 2)][:CUTS]
             starts = [first, *(at + 1 for at in beside if at < word.find("/"))][:CUTS]
             spans = ((start, end) for start in starts for end in ends if end > start)
-            start, end, what = next(((s, e, w) for s, e in spans if (w := self._exists(word[s:e]))), (first, ends[-1], ""))
+            start, end, what = next(
+                ((s, e, w) for s, e in spans if (w := self._exists(word[s:e]))), (first, ends[-1], "")
+            )
             name = word[start:end].rstrip("/") or word[start:end]
             if what == "closed" and name.startswith("/") and not Path(name).exists():
                 continue
             if not what and not self._is_folder(name.partition("/")[0]) and not _DOT_FILE.fullmatch(name):
                 continue
             if name not in {"/", ".", ".."} and self._take(hit.start() + start, hit.start() + end):
-                yield _Mention(name, hit.start() + start, (name,) if what else (), "/" in name if not what else what != "file")
+                yield _Mention(
+                    name, hit.start() + start, (name,) if what else (), "/" in name if not what else what != "file"
+                )
 
     def _is_folder(self, name: str) -> bool:
         return bool(name) and self._exists(name) == "folder"

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky
 
 
+_MAY_NAME_PERSON = lazy_compile("commit|push|contribut|author|提交|贡献|改|作者", re.IGNORECASE)
 _HOW_MANY = lazy_compile(r"(?:how[ ]many|[多几][少个]?个?)[ ]?$", re.IGNORECASE)
 _BEFORE_PLACE = r"(?:\b(?:in|inside|under|within|from|of|across)[ \t]+)?(?:\b(?:the|my|our)[ \t]+)?"
 _IN_PLACE = r"\b(?:in|inside|under|within|below|across)[ \t]+(?:(?:the|my|our)[ \t]+)?"
@@ -152,7 +153,9 @@ def matter(request: PreprocessingResult) -> str:
         path = PurePath(paths.get(name, name))
         kind = next((end[1:] for end in reversed(path.suffixes) if not end[1:].isdigit()), path.name)
         text = text.replace(f"@{name}", f"@{kind}").replace(name, f"@{kind}")
-    for limit in limits(text, kinds="person")[0]:  # who it was says nothing of what is to be done
+    for limit in (
+        limits(text, kinds="person")[0] if _MAY_NAME_PERSON.search(text) else ()
+    ):  # who it was says nothing of what is to be done
         author = "作者" if request.language == "zh" else "author"
         text = lazy_compile(re.escape(limit.value), re.IGNORECASE).sub(author, text, count=1)
     return text
