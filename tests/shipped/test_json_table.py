@@ -236,7 +236,9 @@ def test_a_table_of_more_than_200_kb_is_cut_in_the_text_but_not_in_the_file(plac
     ],
 )
 def test_rows_are_filtered_and_sorted_as_a_message_says(place: Place, message: str, preview: list[str]) -> None:
-    place.write("crew.json", json.dumps([{"name": "Ann", "age": 41}, {"name": "Eve", "age": 30}, {"name": "Bo", "age": 7}]))
+    place.write(
+        "crew.json", json.dumps([{"name": "Ann", "age": 41}, {"name": "Eve", "age": 30}, {"name": "Bo", "age": 7}])
+    )
     assert [line.strip("| ") for line in place.data(message)["preview"].split("\n")[2:]] == preview
 
 

@@ -92,7 +92,7 @@ def parameters(
         given = next((file for file in known if value in {file.written, str(file.path)}), None)
         values[name] = str(given.path if given else (request.base / value).resolve())
     values |= _continued(specs, values, request.before, request.need)
-    values |= _answered(specs, values, request.answer)
+    values |= _answered(specs, values, request.answer) if request.answer.strip() else {}
     replaced = {spec.instead_of for spec in specs if spec.name in values}
     missing = tuple(
         spec
@@ -466,7 +466,7 @@ def _answered(specs: Sequence[ParamSpec], values: Mapping[str, str], answer: str
     open_specs = [
         spec for spec in specs if spec.required and spec.default is None and not fits(spec, values.get(spec.name))
     ]
-    if not answer.strip() or not open_specs:
+    if not open_specs:
         return {}
     names = "|".join(re.escape(spec.name) for spec in specs)
     apart = lazy_compile(rf"[\n;；]\s*+|(?<![\s,，])[\s,，]++(?=(?:{names})=)")

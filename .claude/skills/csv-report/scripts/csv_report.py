@@ -141,8 +141,8 @@ def is_met(cell: str, sign: str, value: str) -> bool:
 
 def number_in(cell: str) -> list[float] | None:
     """The number of a cell, also with a currency or percent sign, as a list of it; None where it is none."""
-    number = as_number(without_unit([cell])[0][0])
-    return None if number is None else [number]
+    bare = without_unit([cell])[0][0]
+    return [number for number in (as_number(bare), with_comma(bare)) if number is not None][:1] or None
 
 
 def groups_of(
