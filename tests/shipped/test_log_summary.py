@@ -278,9 +278,9 @@ def test_the_days_of_a_message_reach_the_skill(place: Place, text: str) -> None:
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
-        ("errors only in app.log", "app.log: 2 errors of 4 lines; most frequent: disk full (2 times)"),
-        ("warnings in app.log", "app.log: 1 warning of 4 lines; most frequent: low (1 time)"),
-        ("看看 app.log，只看 error", "app.log：2 个错误（共 4 行）；最常见的：disk full（2 次）"),
+        ("errors only in app.log", "app.log: 4 lines, 2 errors; most frequent: disk full (2 times)"),
+        ("warnings in app.log", "app.log: 4 lines, 1 warning; most frequent: low (1 time)"),
+        ("看看 app.log，只看 error", "app.log：4 行，2 个错误；最常见的：disk full（2 次）"),
     ],
 )
 def test_only_the_levels_of_a_message_are_told(place: Place, message: str, expected: str) -> None:

@@ -170,8 +170,8 @@ def sentence_of_levels(source: str, figures: dict[str, Any]) -> str:
     for level in only:
         times, thing = figures["levels"].get(level, 0), "warning" if level == "WARN" else f"{level} line"
         told.append(say(many(times, thing), f"{times:,} 个警告" if level == "WARN" else f"{times:,} 行 {level}"))
-    of = say(f" of {many(figures['lines'], 'line')}", f"（共 {figures['lines']:,} 行）")
-    said = say(f"{source}: {', '.join(told)}", f"{source}：{'、'.join(told)}") + of
+    lines = say(many(figures["lines"], "line"), f"{figures['lines']:,} 行")
+    said = say(f"{source}: {lines}, {', '.join(told)}", f"{source}：{lines}，{'、'.join(told)}")
     for first in figures["messages"][:1]:
         said += say(f"; most frequent: {first['message']} ({many(first['count'], 'time')})", "")
         said += say("", f"；最常见的：{first['message']}（{first['count']:,} 次）")

@@ -100,11 +100,11 @@ def sentence(name: str, found: Found, kind: str) -> str:
         told = "、".join(f"{tag} {number:,} 个" for tag, number in tags)
         where = f"（{found.files:,} 个 {kind.replace('file', '文件')}中的 {len(found.per_file):,} 个）" if kind else ""
         where = where.replace("个 文件", "个文件")
-        kinds = f" {'、'.join(sorted(found.wanted))} " if found.wanted else ""
+        kinds = f" {'、'.join(sorted(found.wanted))} " if found.wanted and not total else ""
         return f"{source}：{total:,} 个{kinds}标记{where}" + (f"：{told}" if told else "")
     told = ", ".join(f"{number:,} {tag}" for tag, number in tags)
     where = f" in {len(found.per_file):,} of {many(found.files, kind)}" if kind else ""
-    kinds = f"{'/'.join(sorted(found.wanted))} " if found.wanted else ""
+    kinds = f"{'/'.join(sorted(found.wanted))} " if found.wanted and not total else ""
     return f"{source}: {many(total, f'{kinds}mark')}{where}" + (f": {told}" if told else "")
 
 
