@@ -74,6 +74,11 @@ class Facts:
     def total(self, name: str, column: str) -> list[str]:
         return number(round(sum(self.column(name, column)), 6))
 
+    def total_of(self, name: str, column: str, key: str, value: str) -> list[str]:
+        """The sum of a column in the rows whose `key` is the value."""
+        rows = [row for row in self.table(name) if row[key] == value]
+        return number(round(sum(float(str(row[column]).replace(",", ".")) for row in rows if row[column] != ""), 6))
+
     def mean(self, name: str, column: str) -> list[str]:
         values = self.column(name, column)
         return number(sum(values) / len(values))

@@ -204,3 +204,46 @@ def test_a_workbook_is_not_a_csv_file(place: Place) -> None:
 def test_decimal_commas_in_quotes_are_numbers(place: Place) -> None:
     place.write("sales.csv", 'name,amount\nAnn,"1.200,50"\nBob,"300,00"\nCyd,"99,95"\n')
     assert place.answer("csv-report", "sales.csv")["columns"]["amount"]["sum"] == 1600.45
+
+
+# What a message limits the report to
+
+SALES = "region,port,amount\nnorth,Oslo,10\nsouth,Kiel,5.5\nnorth,Kiel,2\nsouth,Oslo,100\n"
+
+
+@pytest.mark.requirement("SEN-2")
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("amount by port in sales.csv", "sales.csv by port: Kiel: 2 rows, amount sum 7.5, mean 3.75; Oslo: 2 rows, amount sum 110, mean 55"),
+        ("sum of amount by region where port is oslo in sales.csv", "sales.csv, port = Oslo by region: north: 1 row, amount sum 10, mean 10; south: 1 row, amount sum 100, mean 100"),
+        ("top 1 port by amount in sales.csv", "sales.csv by port: Oslo: 2 rows, amount sum 110, mean 55; and 1 more"),
+        ("summarise sales.csv, only for north", "sales.csv, region = north: 2 rows, 3 columns; amount: sum 12, mean 6"),
+        ("the 2 largest amounts in sales.csv", "sales.csv: 4 rows, 3 columns; amount: sum 117.5, mean 29.38; first by amount: 100, 10"),
+        ("按 port 汇总 sales.csv 的 amount", "sales.csv 按port：Kiel：2 行，amount 合计 7.5，平均 3.75；Oslo：2 行，amount 合计 110，平均 55"),
+    ],
+)  # fmt: skip
+def test_the_words_of_a_message_group_filter_and_sort(place: Place, message: str, expected: str) -> None:
+    place.write("sales.csv", SALES)
+    assert place.ask(message).summary == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("amount by country in sales.csv", "there is no column 'country'"),
+        ("sum of amount where region is west in sales.csv", "there is no 'west' in the column 'region': there are 'north', 'south'"),
+        ("汇总 sales.csv，只看西区", "表中没有 '西区'"),
+    ],
+)  # fmt: skip
+def test_a_column_or_value_that_is_not_there_is_said(place: Place, message: str, told: str) -> None:
+    place.write("sales.csv", SALES)
+    report = place.ask(message)
+    assert (report.state, told in report.summary) == ("error", True), report.summary
+
+
+def test_only_a_part_after_a_report_narrows_it(place: Place) -> None:
+    place.write("sales.csv", SALES)
+    talk = place.talk()
+    talk.say("summarise sales.csv")
+    assert talk.say("only for south").report.summary.startswith("sales.csv, region = south: 2 rows")

@@ -287,3 +287,16 @@ def test_the_summary_has_singular_and_plural(place: Place) -> None:
         place.answer("git-summary", language="zh")["summary"]
         == "project：1 次提交，1 位作者，改动 1 个文件；提交最多的是 Eve（1 次）"
     )
+
+
+@pytest.mark.requirement("SEN-2")
+@pytest.mark.parametrize("message", ["how many commits did zoe make", "commits by zoe", "zoe 提交了几次"])
+def test_the_commits_of_one_person_are_counted(place: Place, message: str) -> None:
+    for number, who in enumerate(("Zoe Park", "Ben Ode", "Zoe Park")):
+        place.write("notes.txt", f"{number}\n")
+        git(place.root, "init", "-q") if not number else None
+        git(place.root, "add", "notes.txt")
+        git(place.root, "-c", f"user.name={who}", "-c", "user.email=a@b.invalid", "commit", "-qm", "note")
+    found = place.data(message)
+    assert (found["commits"], found["authors"]) == (2, [{"name": "Zoe Park", "commits": 2}])
+    assert "no commit is by 'hannah'; there are commits by Zoe Park, Ben Ode" in place.ask("commits by hannah").summary

@@ -223,3 +223,25 @@ def test_a_table_of_more_than_200_kb_is_cut_in_the_text_but_not_in_the_file(plac
     *rows, last = data["text"].splitlines()
     assert (len(data["text"].encode()) < 210_000, last) == (True, f"and {1_002 - len(rows)} more in table.md")
     assert len(place.written("table.md").splitlines()) == 1_002
+
+
+@pytest.mark.requirement("SEN-2")
+@pytest.mark.parametrize(
+    ("message", "preview"),
+    [
+        ("show crew.json as a table sorted by age", ["Bo | 7", "Eve | 30", "Ann | 41"]),
+        ("show crew.json as a table sorted by age descending", ["Ann | 41", "Eve | 30", "Bo | 7"]),
+        ("show crew.json as a table, only for Eve", ["Eve | 30"]),
+        ("把 crew.json 转成表格，只看 age 大于 10 的", ["Ann | 41", "Eve | 30"]),
+    ],
+)
+def test_rows_are_filtered_and_sorted_as_a_message_says(place: Place, message: str, preview: list[str]) -> None:
+    place.write(
+        "crew.json", json.dumps([{"name": "Ann", "age": 41}, {"name": "Eve", "age": 30}, {"name": "Bo", "age": 7}])
+    )
+    assert [line.strip("| ") for line in place.data(message)["preview"].split("\n")[2:]] == preview
+
+
+def test_an_order_of_a_column_that_is_not_there_is_an_error(place: Place) -> None:
+    place.write("crew.json", '[{"name": "Ann"}, {"name": "Eve"}]')
+    assert "there is no column 'salary'" in place.ask("json table of crew.json sorted by salary").summary

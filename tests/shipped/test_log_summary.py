@@ -272,3 +272,26 @@ def test_a_log_without_dates_cannot_be_asked_for_a_day_and_the_log_of_a_day_is_c
 def test_the_days_of_a_message_reach_the_skill(place: Place, text: str) -> None:
     place.write("a.log", DAYS)
     assert place.ask(text).data["lines"] == 1
+
+
+@pytest.mark.requirement("SEN-2")
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("errors only in app.log", "app.log: 4 lines, 2 errors; most frequent: disk full (2 times)"),
+        ("warnings in app.log", "app.log: 4 lines, 1 warning; most frequent: low (1 time)"),
+        ("看看 app.log，只看 error", "app.log：4 行，2 个错误；最常见的：disk full（2 次）"),
+    ],
+)
+def test_only_the_levels_of_a_message_are_told(place: Place, message: str, expected: str) -> None:
+    place.write("app.log", "".join(f"2026-09-01 10:00:0{at} {text}\n" for at, text in enumerate(("INFO up", "ERROR disk full", "WARN low", "ERROR disk full"))))  # fmt: skip
+    report = place.ask(message)
+    assert report.summary == expected
+    assert "up" not in report.data["text"]
+
+
+def test_a_limit_that_it_does_not_take_is_refused(place: Place) -> None:
+    place.write("app.log", "2026-09-01 10:00:00 ERROR disk full\n")
+    report = place.ask("errors by hour in app.log")
+    assert report.state == "error"
+    assert "cannot limit or order its answer by 'by hour'" in report.summary

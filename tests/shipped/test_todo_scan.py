@@ -289,3 +289,18 @@ def test_no_program_of_the_repository_is_run_to_learn_what_git_ignores(project: 
         git(project.root, "config", name, f"touch {project.root}/ran")
     git(project.root, "config", "core.hooksPath", str(project.root))
     assert project.script("todo-scan").data["total"] and not (project.root / "ran").exists()
+
+
+@pytest.mark.requirement("SEN-2")
+@pytest.mark.parametrize(
+    ("message", "tags"),
+    [
+        ("list the FIXMEs in src, not the TODOs", {"FIXME": 1}),
+        ("列出 src 里的 FIXME，不要 TODO", {"FIXME": 1}),
+        ("list the todos in src", {"FIXME": 1, "HACK": 1, "TODO": 1}),
+        ("only the TODOs in src", {"TODO": 1}),
+    ],
+)
+def test_only_the_tags_of_a_message_count(place: Place, message: str, tags: dict[str, int]) -> None:
+    place.write("src/a.py", "# TODO: one\n# FIXME: two\n# HACK: three\n")
+    assert place.data(message)["tags"] == tags

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from navigator_kernel.language.stated import columns, day, endings, number, period
+from navigator_kernel.language.stated import chosen, columns, day, endings, limits, number, period
 
 MONTHS = "January February March April May June July August September October November December".split()
 DAYS = st.dates(date(1971, 1, 1), date(2098, 12, 31))
@@ -57,6 +57,29 @@ def test_how_many_are_asked_for(message: str, expected: str) -> None:
 @pytest.mark.parametrize(("header", "message", "expected"), cases("columns"))
 def test_the_columns_to_which_a_message_limits_the_output(header: str, message: str, expected: str) -> None:
     assert columns(message, header.split(",")) == tuple(expected.split(",") if expected else ())
+
+
+@pytest.mark.requirement("SEN-2")
+@pytest.mark.parametrize(("header", "values", "message", "expected"), cases("limits"))
+def test_the_limits_that_a_message_sets(header: str, values: str, message: str, expected: str) -> None:
+    names, cells = header.split(",") if header else [], values.split(",") if values else []
+    assert "; ".join(f"{limit.kind} {limit.value}" for limit in limits(message, names, cells)[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("errors only", "ERROR"),
+        ("how many warnings and errors", "ERROR,WARN"),
+        ("the log without the warnings", "ERROR,INFO"),
+        ("只看错误", "ERROR"),
+        ("more info about the log", ""),
+        ("only info", "INFO"),
+        ("terrors", ""),
+    ],
+)
+def test_the_declared_values_that_a_message_names(message: str, expected: str) -> None:
+    assert ",".join(chosen(message, "ERROR=error, errors, 错误; WARN=warning, warnings; *INFO=info")) == expected
 
 
 @pytest.mark.requirement("SEN-2")

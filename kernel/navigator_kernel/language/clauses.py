@@ -11,90 +11,40 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from navigator_kernel.language.sources import SOURCES
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_SOURCES = SOURCES["clauses"]
 LIMIT = 4_000  # characters of a message that can contain several requests; a longer one is a text
 MOST = 3  # most clauses, and skills, of one message
 _PIECES = 12  # joints from which a message is a text, not a list of requests
 
-_MASKED = lazy_compile(
-    r"```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|“[^“”\n]*”|‘[^‘’\n]*’|「[^「」\n]*」|『[^『』\n]*』|《[^《》\n]*》"
-    r"|(?<!\w)[A-Za-z][A-Za-z\d+.-]{0,15}://[^\s，。；]+"
-    r"|(?::(?=\s)|：).*",  # the text after a colon is the object, not a request
-    re.DOTALL,
-)
-_BORDER = r"(?<![\da-z_\u00b5-\u024f-])"  # a word may follow Chinese without a space
-_STRONG = (
-    rf"{_BORDER}(?:also|besides|in\s+addition(?!\s+to)|additionally)(?![\w-])"
-    r"|(?:while\s+(?:you|we)(?:['’]re|\s+are)\s+at\s+it|by\s+the\s+way)(?![\w-])|并且|而且|同时|还(?:[要想得]|有(?![多哪几没什谁]))|另外|此外|顺[便带]"
-)
-_WEAK = (
-    rf"{_BORDER}(?:and|as\s+well\s+as|along\s+with|together\s+with|plus)(?![\w-])|以及|外加"
-    r"|(?<![合归兼吞一])并(?![发行列集排购])|(?<![总之饱温])和(?![平谐睦解])|(?<!参)与(?!否)|(?<![涉普以])及(?![时格其])"
-)
-_JOINT = lazy_compile(
-    rf"(?P<stop>(?:[;；。！？!?\n]|(?<=\w)\.(?=\s|$))+|(?<!\d)[,，]+|[,，]+(?!\d)|、|(?<=\s)[/&](?=\s))?[,，、;；\s]*"
-    rf"(?P<words>(?:(?:{_STRONG}|{_WEAK})[,，\s]*)*)",
-    re.IGNORECASE,
-)
+_MASKED = lazy_compile(_SOURCES["_MASKED"], re.DOTALL)
+_JOINT = lazy_compile(_SOURCES["_JOINT"], re.IGNORECASE)
 _STOP = lazy_compile(r"[;；。！？!?.\n]")
-_ALSO = lazy_compile(_STRONG, re.IGNORECASE)
+_ALSO = lazy_compile(_SOURCES["_STRONG"], re.IGNORECASE)
 _STOPS = " \t\r\n,，。;；、!！?？"
 _EDGE = f"{_STOPS}./&"
 
 # Words for an order of steps, or for an event to wait for
-_ORDERED = lazy_compile(
-    r"\b(?:then|afterwards?|after|before|next|once|until|finally|lastly|first(?:ly)?|second(?:ly)?|subsequently)\b"
-    r"|然后|接着|接下来|之后|以后|随后|其次|最后|第[一二三]步|(?<!优)先(?!进)|再",
-    re.IGNORECASE,
-)
+_ORDERED = lazy_compile(_SOURCES["_ORDERED"], re.IGNORECASE)
 # A clause that gives a condition or a reason, or excludes something
-_ASIDE = lazy_compile(
-    r"\s*(?:please\s+)?(?:but|or|nor|if|when|whenever|while|unless|because|since|although|though|so)(?![\w-])"
-    r"|\s*请?(?:但|不过|或|如果|要是|假如|当|因为|由于|为了|虽然|即使|只要|除非)",
-    re.IGNORECASE,
-)
-_UNWANTED = lazy_compile(
-    r"\b(?:not|no|never|without|except|instead|rather|skip|ignore)\b|n['’]t\b"
-    r"|不[要用必需想]|(?<![级类特分识区个性])别|无[需须]|除了|除外|以外|不算|忽略|跳过",
-    re.IGNORECASE,
-)
+_ASIDE = lazy_compile(_SOURCES["_ASIDE"], re.IGNORECASE)
+_UNWANTED = lazy_compile(_SOURCES["_UNWANTED"], re.IGNORECASE)
 # A clause that says what is not to be done: `do not check docs`, `别查链接`
-_REFUSED = lazy_compile(
-    r"(?:(?:^|[,;.!?，；。！？\n])[^\S\n]*+(?:(?:but|and|so|please|just|also)\s+|[但也请并就而且]){0,3}"
-    r"|\s(?:and|but)\s+(?:please\s+)?|(?:但是?|并且?|而且?)(?=[不别]))"
-    r"(?:(?:do\s+not|don['’]?t)(?!\s+(?:forget|worry|hesitate|you|we|i)\b)|(?:there\s+is\s+)?no\s+need\s+(?:to|for)|never(?:\s+mind|\s+you\s+mind)?"
-    r"|without\s+\w+ing|forget\s+about|leave\s+(?:out|alone)|skip|ignore|not\s+the)\b(?:[^,;.!?，；。！？\n]|\.(?=\w))*"
-    r"|(?:(?:^|[,;.!?，；。！？\n])[^\S\n]*+[但也请并就而且]{0,3}|(?:但是?|并且?|而且?))"
-    r"(?:不要|不用|不必|不需要|不想|无需|先?别(?![忘的人名处])|跳过|忽略)(?!忘)(?:[^,;.!?，；。！？\n]|\.(?=\w))*",
-    re.IGNORECASE,
-)
+_REFUSED = lazy_compile(_SOURCES["_REFUSED"], re.IGNORECASE)
 # A part after a mere `and` that begins so belongs to the part before: `the images`, `warnings are in it`
-_BELONGS = lazy_compile(
-    r"(?:the|an?|my|our|your|its|their|his|her|these|those|this|that|all|any|some|every|each|other|more|most|of|in|on"
-    r"|for|to|with|from|by|it|them|tell\s+(?:me|us))(?![\w-])|告诉我"
-    r"|(?!(?:what|which|who|how|where|when|why)\b)[\w-]+\s+(?:of|in|within|between|per|is|are|was|were|has|have|does|do)(?![\w-])",
-    re.IGNORECASE,
-)
-_NO_SUBJECT = lazy_compile(r"(?:分别|各自?|[总一]?共)?(?:出现|占|是)了?(?:多少|几|哪)")
-_COMPARES = lazy_compile(
-    r"\b(?:between|compar\w+|differ\w*|versus|vs)\b|对比|比较|区别|差异|不同|之间|关系|相比", re.IGNORECASE
-)
+_BELONGS = lazy_compile(_SOURCES["_BELONGS"], re.IGNORECASE)
+_NO_SUBJECT = lazy_compile(_SOURCES["_NO_SUBJECT"], re.IGNORECASE)
+_COMPARES = lazy_compile(_SOURCES["_COMPARES"], re.IGNORECASE)
 # A clause of a long message, and words in one that say that something is not wanted or is there already
 _CLAUSE = lazy_compile(r"[^.!?;,:()。！？；，：（）\n]*[.!?;,:()。！？；，：（）\n]?")
-_EXCLUDES = lazy_compile(
-    r"\b(?:no|not|never|without|already|leave)\b|n['’]t\b|不用|不要|(?<![级类特分识区个性])别|不碰|不在|不需要|已经|无需",
-    re.IGNORECASE,
-)
+_EXCLUDES = lazy_compile(_SOURCES["_EXCLUDES"], re.IGNORECASE)
 # A colon and what follows: a text that the words before it point to, one below an empty line, or code or data
-_DATA = lazy_compile(
-    r"(?P<points>\b(?:of|in|on|from|this|these|below|following)|(?:这[段句篇]|以下|下面)(?!问题)[^\s：:]{0,4})?"
-    r"(?P<colon>:\s|：)(?(points)|(?=[^\S\n]{0,9}\n|[^\n]{0,300}?(?:[{}\[\]=;<>|]|\w\()))",
-    re.IGNORECASE,
-)
+_DATA = lazy_compile(_SOURCES["_DATA"], re.IGNORECASE)
 _LONG, _LEFT = 300, 0.3  # bytes of UTF-8 of a long message, and the least share of it that says what is wanted
 _TERM = lazy_compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+|[^\W_]+")
 _ASCII_TERM = lazy_compile(r"[A-Za-z0-9]+")
@@ -103,38 +53,18 @@ _EMPTY = frozenset(
     from by is are be do does did can could would will should may please pls also too so just all any some thanks
     thank hi hello hey ok need want like let give get make have has what which how there here now""".split()
 )
-_EMPTY_HAN = lazy_compile(
-    r"谢谢你?|请问|请|麻烦|帮忙?|给?我们?|你们?|它们?|这[个些段份]?|那[个些段份]?|一[下个些]|的|了|吧|吗|呢|把|也|都|还|要|想|能|会|可以|需要"
-)
+_EMPTY_HAN = lazy_compile(_SOURCES["_EMPTY_HAN"])
 # Every message that spells out steps contains one of these
-_STEPS = lazy_compile(
-    r"\bthen\b|\bafter|\bnext\b|\bfinally\b|\blastly\b|\bstep\b|\bsecond|\bsubsequently\b|\bdone\b"
-    r"|然后|接着|接下来|之后|以后|随后|其次|紧接|而后|最后|末了|再|步|[一1][.)、）]|[(（]1",
-    re.IGNORECASE,
-)
+_STEPS = lazy_compile(_SOURCES["_STEPS"], re.IGNORECASE)
 # Every English one contains one of these: searching for them is cheaper than the pattern
 _STEP_MARKS = "then after next finally lastly step second subsequently done 1. 1) (1".split()
 # Every joint in an English message contains one of these marks or words
 _MARKS, _BETWEEN = frozenset(";!?\n,"), (". ", " / ", " & ")
 _WORDS = frozenset("also besides addition additionally and well along together plus".split())
-_COURTESY = lazy_compile(
-    r"^(?:(?:please|pls|now|just|then|finally|ok(?:ay)?|and|also|hey|hi|(?:can|could|would|will) you|i(?:'d| would) like(?: to)?"
-    r"|i (?:want|need)(?: to)?|let me|help me)\b[\s,:]*|(?:请|麻烦|帮我|帮忙|给我|我想|我要|再|然后|最后|接着|先|顺便|一下)[\s，,]*)+",
-    re.IGNORECASE,
-)
-_LOOKS = lazy_compile(
-    r"(?:the )?(?:h?o?w (?:many|much|long|big|large|often|old)|which|what(?:'s| is| are)?|who(?:se)?|when|where|is|are|any|do|does|did|has|have|was|were"
-    r"|count|number|size|amount|length|list|show|find|search|look|check|scan|tell|give|report|summari[sz]e|sum|total|average|analy[sz]e|compare|know|see"
-    r"|[a-z]+[a-rt-z]s (?:in|of|from|under|since|between))\b",
-    re.IGNORECASE,
-)
-_LOOK = lazy_compile(
-    r"\b(?:list|show|count|check|scan|look|search|find|report|analy[sz]e|summari[sz]e|tell)(?:ing)?\b|[统计列查看数扫汇找]",
-    re.IGNORECASE,
-)
-_ASKS_ZH = lazy_compile(
-    r"多少|几[个次条行处]|哪|谁|什么|怎么?样|有没有|是否|是不是|吗[？?。]?$|^(?:统计|列出|列一下|查|找|检查|看|汇总|分析|总结|数|告诉|报告|扫描|盘点|对比|显示|展示)|的(?:[字词行总个]数|数量|大小|总[和额量]|合计|列表)[？?。]?$"
-)
+_COURTESY = lazy_compile(_SOURCES["_COURTESY"], re.IGNORECASE)
+_LOOKS = lazy_compile(_SOURCES["_LOOKS"], re.IGNORECASE)
+_LOOK = lazy_compile(_SOURCES["_LOOK"], re.IGNORECASE)
+_ASKS_ZH = lazy_compile(_SOURCES["_ASKS_ZH"])
 _BOTH = lazy_compile(r"\bboth\s+|[这那]?[两三几]个(?=\s*技能)", re.IGNORECASE)
 _COMMA_WORD = lazy_compile(r"[,，][^\w,，]*+\w")
 

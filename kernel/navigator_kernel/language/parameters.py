@@ -6,14 +6,20 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from navigator_kernel.language.clauses import is_long
+from navigator_kernel.language.sources import SOURCES
 from navigator_kernel.language.targets import without_left_out
-from navigator_kernel.text import lazy_compile
+from navigator_kernel.text import STOP, fold, lazy_compile
 from navigator_kernel.values.request import FileReference, PreprocessingResult
-from navigator_kernel.values.resource import PATHS, ParamSpec
+from navigator_kernel.values.resource import PATHS, STATED, ParamSpec
+
+if TYPE_CHECKING:
+    from navigator_kernel.language.stated import Limit
 
 _PAIR = lazy_compile(r"(?:--)?([A-Za-z_][\w-]*)=(.*)", re.DOTALL)
 _FLAG = lazy_compile(r"--([A-Za-z][\w-]*)")
@@ -33,8 +39,15 @@ _OF_ALL = lazy_compile(
     re.IGNORECASE,
 )
 _KEY = lazy_compile(r"\"([^\"\\\n]{1,100})\"\s*:")
+_VALUE = lazy_compile(r":\s*\"([^\"\\\n]{1,40})\"")
+_APART = lazy_compile(r"[\n\r,;\t|\"]+")
+# Words without which a message sets no limit, but for names of columns and values
+_LIMITING = lazy_compile(SOURCES["stated"]["_LIMITING"], re.IGNORECASE)
+_JSON = {".json", ".jsonl", ".ndjson"}
 MOST_CHOICES = 9  # files of a folder in one question
 _HEAD = 64 * 1024  # bytes of a file in which the names of its columns are looked for
+_CELLS = 2**20  # bytes in which its values are looked for
+MOST_OF_CELL = 40  # characters of a value that a message may name
 _AFTER_COLON = lazy_compile(
     r"(?P<points>\b(?:of|in|on|from|this|these|below|following|text|sentence)|(?:这[段句篇]|以下|下面)[^\s：:]{0,4})?"
     r"[:：]\s*(?P<text>\S.*)$",
@@ -75,9 +88,11 @@ def parameters(
             if value is not None:
                 values[spec.name] = value
     for name in [spec.name for spec in specs if spec.validation in PATHS and spec.name in values]:
-        values[name] = _as_path(values[name], [*files, *targets], request.base)
+        value, known = values[name], [*files, *targets]
+        given = next((file for file in known if value in {file.written, str(file.path)}), None)
+        values[name] = str(given.path if given else (request.base / value).resolve())
     values |= _continued(specs, values, request.before, request.need)
-    values |= _answered(specs, values, request.answer)
+    values |= _answered(specs, values, request.answer) if request.answer.strip() else {}
     replaced = {spec.instead_of for spec in specs if spec.name in values}
     missing = tuple(
         spec
@@ -90,7 +105,7 @@ def parameters(
         values={**defaults, **values},
         positional=tuple(positional),
         missing=missing,
-        problem=_problem(specs, values, missing, [*files, *targets], request.without),
+        problem=_problem(specs, values, missing, [*files, *targets], request),
         unclear=next((target for target in targets if target.choices and wants_path(specs)), None),
     )
 
@@ -177,13 +192,14 @@ def _problem(
     values: Mapping[str, str],
     missing: Sequence[ParamSpec],
     named: Sequence[FileReference],
-    without: Sequence[FileReference],
+    request: PreprocessingResult,
 ) -> FileReference | None:
-    """What the message names and the skill cannot work on, so that it never works on something else instead."""
+    """What the message names and the skill cannot work on, or a limit that the skill does not take, so that it never
+    works on something else or on everything instead."""
     paths = [spec for spec in specs if spec.validation in PATHS]
     places = [Path(values[spec.name]) for spec in paths if spec.name in values]
     takes_all = any(spec.validation == "without" for spec in specs) or not paths
-    for file in () if takes_all else without:
+    for file in () if takes_all else request.without:
         if not places or any(place == file.path or place in file.path.parents for place in places if place.is_dir()):
             return replace(file, problem=f"this skill cannot leave out {file.written!r}", refused=True)
     absent = next((file for file in named if file.problem and not file.loose), None)
@@ -197,6 +213,24 @@ def _problem(
         if other is not None and all(spec.validation != "path_exists" for spec in paths):
             kind = "a folder" if other.folder else "a file"
             return replace(other, problem=f"{other.written!r} is {kind}", refused=True)
+    if (
+        missing
+        or is_long(request.need)
+        or not (_LIMITING.search(request.need) or any(spec.validation == "columns" for spec in specs))
+    ):
+        return None
+    from navigator_kernel.language import stated
+
+    reads = [spec for spec in specs if spec.validation in STATED - {"without", "where", "group", "sort", "person"}]
+    for limit in _limits(specs, values, request)[0]:
+        inside = replace(request, need=limit.words)
+        taken = any(stated.taken(limit, specs, spec) for spec in specs) or (
+            limit.kind == "only" and "columns" in values
+        )
+        if not taken and not any(_stated(spec, inside, values, specs) for spec in reads):
+            near = stated.near(limit, specs, _table(specs, values, request))
+            problem = f"this skill cannot limit or order its answer by {limit.words!r}"
+            return FileReference(written=limit.words, path=Path(limit.words), problem=problem, near=near, refused=True)
     return None
 
 
@@ -288,7 +322,7 @@ def _inferred(
             return _taken(positional, lambda word: bool(_EMAIL.fullmatch(word))) or _first(_EMAIL, text)
         case "without":
             return "\n".join(str(file.path) for file in request.without) or None
-        case "since" | "until" | "number" | "columns" | "endings":
+        case _ if spec.validation in STATED:
             return _stated(spec, request, values, specs)
         case _ if any(other.instead_of == spec.name and other.name in values for other in specs):
             return None
@@ -302,9 +336,7 @@ def _stated(
     """A time, a number or the columns that the message asks for, outside the names of its files."""
     from navigator_kernel.language import stated
 
-    text = request.need
-    for file in (*request.files, *request.targets):
-        text = text if file.loose or file.written.startswith("*.") else text.replace(file.written, " ")
+    text = _said(request)
     match spec.validation:
         case "since" | "until":
             since, until = stated.period(text, date.fromisoformat(request.today)) if request.today else ("", "")
@@ -319,29 +351,76 @@ def _stated(
             )
             wanted = without_left_out(text, (file.written for file in request.without))
             return None if one_file or given_text(request.need) else ",".join(stated.endings(wanted)) or None
+        case "choice":
+            return ",".join(stated.chosen(text, spec.choices)) or None
+        case "columns":
+            names, _ = _table(specs, values, request)
+            limits, mentioned = _limits(specs, values, request)
+            of_groups = dict.fromkeys(mentioned) if any(limit.kind == "group" for limit in limits) else ()
+            return ",".join(stated.columns(text, names) or of_groups) or None
+        case _ if not _LIMITING.search(text) and not any(spec.validation == "columns" for spec in specs):
+            return None
         case _:
-            given = {**request.before, **values}
-            path = next(
-                (
-                    given[parameter.name]
-                    for parameter in specs
-                    if parameter.validation == "file_exists" and parameter.name in given
-                ),
-                "",
-            )
-            known = header(Path(path)) if path else ()
-            return ",".join(stated.columns(text, known)) or None
+            limits, _ = _limits(specs, values, request)
+            taken = dict.fromkeys(filter(None, (stated.taken(limit, specs, spec) for limit in limits)))
+            return ("\n".join(taken) or None) if spec.validation == "where" else next(iter(taken), None)
+
+
+def _said(request: PreprocessingResult) -> str:
+    """The message without the names of its files."""
+    text = request.need
+    for file in (*request.files, *request.targets):
+        text = text if file.loose or file.written.startswith("*.") else text.replace(file.written, " ")
+    return text
+
+
+def _limits(
+    specs: Sequence[ParamSpec], values: Mapping[str, str], request: PreprocessingResult
+) -> tuple[Sequence[Limit], Sequence[str]]:
+    """The limits that the message sets, and the columns that it names beside them; none inside a text that it gives."""
+    from navigator_kernel.language import stated
+
+    text = _said(request)
+    if given_text(request.need) or not any(spec.validation in STATED for spec in specs):
+        return (), ()
+    names, cells = _table(specs, values, request)
+    return stated.limits(text, names, cells)
+
+
+def _table(
+    specs: Sequence[ParamSpec], values: Mapping[str, str], request: PreprocessingResult
+) -> tuple[Sequence[str], Sequence[str]]:
+    """The names of the columns of the skill's file, and those of its values that the message names."""
+    given = {**request.before, **values}
+    paths = (given[spec.name] for spec in specs if spec.validation == "file_exists" and spec.name in given)
+    if not any(spec.validation == "columns" for spec in specs) or not (path := next(paths, "")):
+        return (), ()
+    said = fold(request.need)
+    return header(Path(path)), [cell for cell in _cells(Path(path)) if fold(cell) in said]
+
+
+def _cells(path: Path) -> Sequence[str]:
+    """The values of a table that are words."""
+    text = _beginning(path, _CELLS)
+    cells = _VALUE.findall(text) if path.suffix.lower() in _JSON else _APART.split(text.partition("\n")[2])
+    words = dict.fromkeys(cell.strip() for cell in cells)
+    return [
+        cell for cell in words if 1 < len(cell) <= MOST_OF_CELL and not cell[0].isdigit() and cell.lower() not in STOP
+    ]
+
+
+def _beginning(path: Path, size: int) -> str:
+    try:
+        with path.open("rb") as file:
+            return decoded(file.read(size))
+    except OSError:
+        return ""
 
 
 def header(path: Path) -> tuple[str, ...]:
     """The names of the columns of a table: the first line of a CSV file, the keys of the first records of JSON."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(_HEAD)
-    except OSError:
-        return ()
-    text = decoded(data)
-    if path.suffix.lower() in {".json", ".jsonl", ".ndjson"}:
+    text = _beginning(path, _HEAD)
+    if path.suffix.lower() in _JSON:
         return tuple(dict.fromkeys(_KEY.findall(text)))
     first = text.lstrip("\ufeff").split("\n", 1)[0].strip()
     return tuple(cell.strip().strip('"') for cell in first.split(max(",;\t|", key=first.count)))
@@ -387,7 +466,7 @@ def _answered(specs: Sequence[ParamSpec], values: Mapping[str, str], answer: str
     open_specs = [
         spec for spec in specs if spec.required and spec.default is None and not fits(spec, values.get(spec.name))
     ]
-    if not answer.strip() or not open_specs:
+    if not open_specs:
         return {}
     names = "|".join(re.escape(spec.name) for spec in specs)
     apart = lazy_compile(rf"[\n;；]\s*+|(?<![\s,，])[\s,，]++(?=(?:{names})=)")
@@ -407,8 +486,3 @@ def _taken(positional: list[str], fits: Callable[[str], bool]) -> str | None:
 def _first(pattern: re.Pattern[str], text: str) -> str | None:
     hit = pattern.search(text)
     return hit.group() if hit else None
-
-
-def _as_path(value: str, files: Sequence[FileReference], base: Path) -> str:
-    named = next((file for file in files if value in {file.written, str(file.path)}), None)
-    return str(named.path if named else (base / value).resolve())

@@ -10,13 +10,17 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
+from difflib import get_close_matches
 from itertools import zip_longest
 from typing import NamedTuple, TypedDict
 
+from navigator_kernel.language.sources import SOURCES
 from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.resource import ParamSpec
 
 _LIMIT = 4_000  # characters of a message that are read
 Days = tuple[date, date]  # the first and the last one
+_SOURCES = SOURCES["stated"]
 
 
 class _Parts(TypedDict, total=False):
@@ -52,92 +56,28 @@ _MAY_FOLLOW: dict[str, set[str]] = {  # the kinds of tokens that may follow if t
     "now": set(),
     "span": set(),
 }
-_MONTHS = (
-    "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    "|nov(?:ember)?|dec(?:ember)?"
-)
 _SURE_MONTHS = frozenset("january february july september october november december".split())  # no verbs, no names
-_WEEKDAYS = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _UNITS = dict(  # the day comes last: it is a part of some Chinese names of weekdays
     pair.split("=")
     for pair in "week=week 周=week 星期=week 礼拜=week month=month quarter=quarter 季度=quarter year=year 年=year "
     "hour=hour 小时=hour 月=month day=day 天=day 日=day".split()
 )
 _MONTHS_OF = {"month": 1, "quarter": 3, "year": 12}
-_UNIT = "(?:hour|day|week|month|quarter|year)s?(?![a-z])"
-_ZH_SPAN = "(?:个?(?:小时|星期|礼拜)|个(?:月|季度)|天|周|年)"  # 3个月; 3月 is march
-_ZH_UNIT = f"(?:{_ZH_SPAN}|日(?!志)|月|季度)"
 _NTH = {"se": 2, "th": 3, "fo": 4, "la": 4}  # the second, third, fourth and last quarter
 _DAY_WORDS = {"day before": 2, "yesterday": 1, "today": 0, "昨": 1, "今": 0, "大前": 3, "前": 2}
-_ZH_WEEKDAY = r"(?:[1-6](?!\s*[个次条名位项\d])|日(?!志)|天(?!气)|末)"
-_YEAR = r"(?:19|20)\d\d"
-_ALONE = r"(?<![a-z0-9_$€£¥#@/\\])(?<![^\d\s]-)(?<!\d\.)"  # no part of a longer name or number, no price
-_THINGS = (
-    "lines?|words?|files?|rows?|items?|records?|bytes|commits?|errors?|dollars|euros|usd|users|requests?|ms|[kmg]b"
-)
-_TOKENS = {  # the first kind that fits counts
-    "iso": rf"{_ALONE}{_YEAR}(?P<sep>[-/.])(?:1[0-2]|0?[1-9])(?:(?P=sep)\d\d?)?(?:t\d[\d:.]*z?)?(?![a-z0-9_]|[-/.]\d)",
-    "slash": rf"{_ALONE}\d\d?/\d\d?/{_YEAR}(?![a-z0-9_]|[-/.]\d)",
-    "zh_year": rf"(?<!\d){_YEAR}\s*年(?!代)度?",
-    "year": rf"{_ALONE}{_YEAR}(?![a-z0-9_年]|[/.]\d|\s*(?:(?:{_THINGS})(?![a-z])|[元块行个条次字]))",
-    "this_year": "[今去前本]年",
-    "day_word": r"(?:the\s+)?day before yesterday|(?<![a-z])(?:yesterday|today)(?![a-z])|大?前[天日](?!志)"
-    r"|[昨今][天日]",
-    "now": "(?<![a-z])now(?![a-z])|现在",
-    "recent": rf"(?<![a-z])(?:(?:last|past|previous|recent|within)\s+(?:\d{{1,3}}|couple\s+of)\s+{_UNIT}|past\s+{_UNIT}"
-    rf"|(?:in|over|during|within)\s+the\s+last\s+(?!quarter){_UNIT})"
-    rf"|(?:最近|近|过去|这|(?<![之以目])前)的?\s*\d{{1,3}}\s*{_ZH_UNIT}(?:[以之]?[内里来])?"
-    rf"|(?<!\d)\d{{1,3}}\s*(?:{_ZH_SPAN}(?:[以之]?内|以来)|日[以之]?内)",
-    "ago": rf"(?<![a-z\d])(?:\d{{1,3}}|an?|one)\s+{_UNIT}\s+ago|(?<=than )\d{{1,3}}\s+{_UNIT}"
-    rf"|(?<!\d)\d{{1,3}}\s*{_ZH_SPAN}[之以]?前(?![后端])",
-    "relative": r"(?<![a-z])(?:last|previous|this|current)\s+(?:week(?:end)?|month|quarter(?!\s+of\s)|year)(?![a-z])"
-    r"|(?<![a-z])(?:the\s+)?(?:start|beginning|middle|end)\s+of\s+the\s+(?:year|month|quarter)(?![a-z])"
-    rf"|(?:上上|[上本这])1?个?\s*(?:(?:周|星期|礼拜){_ZH_WEEKDAY}?|月|季度|年)",
-    "which": rf"(?<![a-z])(?:(?:last|past)\s+(?=(?:{_WEEKDAYS}|{_MONTHS})(?![a-z]))"
-    rf"|this\s+(?=(?:{_WEEKDAYS}|{'|'.join(sorted(_SURE_MONTHS))}|april|june|august)(?![a-z])))",
-    "weekday": rf"(?<![a-z])(?:{_WEEKDAYS}|weekend)(?![a-z])",
-    "zh_weekday": f"(?<![每个])(?:周|星期|礼拜){_ZH_WEEKDAY}",
-    "quarter": r"(?<![a-z0-9_])q[1-4](?![a-z0-9_])"
-    r"|(?<![a-z])(?:first|second|third|fourth|last|1st|2nd|3rd|4th)\s+quarter(?![a-z])",
-    "zh_quarter": r"(?:第\s*[1-4]\s*个?|(?<![\d前])[1-4])季度",
-    "half": r"(?<![a-z0-9_])h[12](?![a-z0-9_])|(?<![a-z])(?:first|second)\s+half(?![a-z])",
-    "zh_half": "[上下]半年",
-    "head": r"(?<![a-z])first\s+\d\d?\s+(?:months|quarters)",
-    "month": rf"(?<![a-z0-9_-])(?:{_MONTHS})(?![a-z0-9_])\.?",
-    "zh_month": r"(?<![\d.])(?:1[0-2]|0?[1-9])\s*月(?![天饼])份?",
-    "part": r"(?<![a-z])(?:(?:early|late|mid)(?:[\s-]|(?=\d))"
-    r"|(?:the\s+)?(?:start|beginning|middle|end)\s+of\s+(?:the\s+)?)|年?(?:初(?!始)|底(?![部层])|末(?!尾))|[上中下]旬",
-    "other": "(?:(?<![a-z])(?:top|first|last|line|version|section|chapter|page|step|item|number|port|status)|[前第])"
-    r"\s*\d+",
-    "nth": r"(?<![a-z0-9_.-])\d\d?(?:st|nd|rd|th)(?![a-z0-9_])(?!\s*-?part)"
-    rf"|(?<![a-z])(?:first|second|third|fourth)(?=\s+of\s+(?:{_MONTHS})(?![a-z]))",
-    "zh_day": r"(?<![\d.])(?:3[01]|[12]\d|0?[1-9])\s*[日号](?!志)",
-    "day": r"(?<![a-z_$€£¥#@/\\.\d])(?<![a-z]-)(?:3[01]|[12]\d|0?[1-9])(?![a-z0-9_%]|[.:/]\d)",
-}
+_TOKENS = {name.removeprefix("token."): source for name, source in _SOURCES.items() if name.startswith("token.")}
 _TOKEN = lazy_compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _TOKENS.items()))
 _WEAK = frozenset("year now which weekday quarter half head month part nth zh_day day".split())  # not sure if alone
 _NUMBER = lazy_compile(r"\d+")
 _GLUE = lazy_compile(r"[\s,]*+-?(?:of\s++)?(?:the\s++)?的?\s*")
 _OF = lazy_compile(r"\s+of\s")
-_UP_TO = r"up\s+to(?:\s+and\s+including)?"
-_RANGE = lazy_compile(rf"\s{{0,9}}(?:-|–|—|~|\.\.|to|until|till|thru|through|{_UP_TO}|到|至)\s*(?:the\s+)?")
+_RANGE = lazy_compile(rf"\s{{0,9}}(?:-|–|—|~|\.\.|to|until|till|thru|through|{_SOURCES['_UP_TO']}|到|至)\s*(?:the\s+)?")
 _BOTH = lazy_compile(r"\s{0,9}(?:and|or|with|vs\.?|versus|&|、|[和与跟及或]|以及)\s*(?:the\s+)?")
 _ON_THE = lazy_compile(r"(?<![a-z])(?:on|since|until|before|of|from)\s+the\s+$")
 _OF_THAT_DAY = lazy_compile("(?:那天)?的?(?:日志|提交|错误|告警|记录|改动|数据|报表|报告|销售|订单|待办)")
 _END = lazy_compile(r"\s*(?:$|[^\s\w]|(?:and|to|or)(?![a-z]))")
-_BEFORE = lazy_compile(
-    r"(?:(?<![a-z])(?:(?P<no>except(?:\s+for)?|excluding|without|not(?:\s+(?:in|on|since))?)"
-    r"|(?P<since>since|(?:starting|beginning)(?:\s+(?:from|in|on))?|as of|newer than)"
-    rf"|(?P<until>until|till|{_UP_TO}|through|no later than)|(?P<below>before|prior to|earlier than|older than)"
-    r"|(?P<above>after|later than)|(?P<within>in|on|during|of|for|from|between|throughout|over|at|year))"
-    r"[\s=:]*(?:the\s+)?"
-    r"|(?:(?P<zh_no>除了?)|(?P<zh_since>自从?)|(?P<zh_until>直到|截[至止]到?)|(?P<zh_within>[从在于到至由]))\s*)$"
-)
-_AFTER = lazy_compile(
-    r"\s*的?(?:(?P<since>以来|起(?![草来名诉源点])|开始|以后|至今|onwards?|(?:and|or)\s+(?:later|newer)|to date"
-    r"|on(?=\s*(?:$|[,.;!?])))|(?P<below>[之以]前|前(?![后端台面缀者\d]))|(?P<above>之后|后(?![端台面续缀勤者半]))"
-    r"|(?P<until>为?止|(?:and|or)\s+(?:earlier|older)))"
-)
+_BEFORE = lazy_compile(_SOURCES["_BEFORE"])
+_AFTER = lazy_compile(_SOURCES["_AFTER"])
 
 
 def period(text: str, today: date) -> tuple[str, str]:
@@ -433,28 +373,7 @@ def _in_year(parts: _Parts, year: int) -> Days:
     return date(year, months[0], d), date(year, months[1], d)
 
 
-_NO_COUNT = (
-    r"(?!\d|[.:/-]\d|%|st|nd|rd|th)(?!\s*-?(?:hours?|minutes?|seconds?|days?|weeks?|months?|quarters?|years?|percent"
-    r"|bytes?|[kmg]i?b|columns?|fields?)(?![a-z]))"
-    r"(?!\s*(?:个?(?:小时|分钟|天|日|周|星期|礼拜|月|季度|年|百分点|字段)|列|秒|分))"
-)
-_MANY = rf"(?<![\d.])(?!{_YEAR}(?!\d))0*([1-9]\d{{0,3}}){_NO_COUNT}"
-_FEW = rf"(?<![\d.])0*([1-9]\d?){_NO_COUNT}"
-_MOST = (
-    "(?:most|least|biggest|largest|smallest|longest|shortest|newest|oldest|latest|earliest|highest|lowest|greatest"
-    "|best|worst|slowest|fastest|busiest|heaviest|commonest|cheapest|top|last)"
-)
-_KIND = "[个条行名位项种篇次类张份段组]"
-_COUNTED = lazy_compile(
-    rf"(?<![a-z])(?:first|{_MOST})[\s-]*{_MANY}"
-    rf"|{_MANY}\s+(?:[a-z]+\s+(?:(?:with|having|are)\s+the|(?:that|which)\s+[a-z]+)\s+)?{_MOST}(?![a-z])"
-    rf"|(?<![a-z])(?:(?:show|list|give|print|display|name)(?:\s+(?:me|us))?\s+{_FEW}\s+[a-z]|(?:only|just)\s+{_FEW})"
-    rf"|(?<![a-z])(?:limit(?:ed)?(?:\s+to)?|at most|no more than|up to|max(?:imum)?)[\s:=]*{_MANY}"
-    rf"|(?<![之以目提当先])前\s*(?!1\s*{_KIND}){_MANY}|(?<![上下里外])头\s*{_MANY}\s*{_KIND}|最后\s*{_MANY}"
-    rf"|最[^\s\d的]{{1,4}}的?\s*{_MANY}\s*{_KIND}|最[大小长短新旧多少高低]的\s*{_MANY}"
-    rf"|(?<![这那有]){_MANY}\s*(?:{_KIND}[^\s\d,。;里中]{{0,6}}最(?![近后])|大(?![于小写约概]))"
-    rf"|(?:列出|显示|给我|给出|展示|最多|至多|不超过|只要|只看|只列|仅列|取)\s*+(?:(?:显示|列出)\s*+)?{_MANY}\s*{_KIND}"
-)
+_COUNTED = lazy_compile(_SOURCES["_COUNTED"])
 
 
 def number(text: str) -> str:
@@ -473,12 +392,7 @@ _COUNT = lazy_compile(rf"(?<![a-z])(?:{'|'.join(_COUNTS)})(?![a-z])")
 _DIGITS = {char: at for at, chars in enumerate(("〇零", "一", "二两", *"三四五六七八九")) for char in chars}
 _NUMERAL = lazy_compile("(?:(?!一[共起直样些下般旦定切])[〇零一二两三四五六七八九十百])+")
 # Quoted text, an address, a file with a Chinese name; then a run that may be a name or a date
-_NAMED = lazy_compile(
-    r"\"(?![\d\s/:.-]*\")[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`|“[^“”\n]*”|「[^「」\n]*」|《[^《》\n]*》"
-    r"|(?<![a-z])[a-z][a-z+.-]{0,15}://[^\s,。;、]*"
-    r"|(?:(?![的把将从在对给用到和与及跟])[\w/-]){0,40}[\u3400-\u9fff]\.[a-z][a-z0-9]{0,7}(?![a-z0-9])"
-    r"|(?P<run>[a-z0-9_.~/\\@-]{3,}+)"
-)
+_NAMED = lazy_compile(_SOURCES["_NAMED"])
 _ENDING = lazy_compile(r"\.[a-z][a-z0-9]{0,7}(?![a-z0-9])")
 
 
@@ -558,44 +472,7 @@ def endings(text: str) -> tuple[str, ...]:
 
 
 # In the text that these patterns read, each name of a column is one mark
-_NAME = "[\"'“‘「`]{0,2}\ue000\\d{1,4}\ue001[\"'”’」`]{0,2}"
-_UNKNOWN = r"[^\s,、\ue000-\ue001]{1,30}(?=\s*(?:[,、和与及]|and(?![a-z])|$))"  # a name that the file does not have
-_LIST = (
-    rf"(?=(?P<list>{_NAME}(?:(?:\s*(?:,\s*and\s|[,、和与跟及&+/]|以及|(?:and|plus|as well as)(?![a-z]))\s*"
-    rf"(?:(?:the|its|their)\s+)?|(?<=[\"”」])(?=[\"“「]))(?:{_NAME}|{_UNKNOWN})){{0,40}}))(?P=list)"
-)
-_LIST_ENDS = (
-    r"(?=\s*(?:$|[^\w\s\ue000=<>]|[\u3400-\u9fff]|(?:columns?|fields?|values?|of|from|in|for|as|please|sort|sorted"
-    r"|ordered|by|then|when|only|alone|per|at|to)(?![a-z])))"
-    r"(?!'s?\s*\ue000|\s*(?:[为是等大小含]|的(?!列|字段|数据|值|信息|内容)))"
-)
-_SHOW = (
-    "(?:show|display|print|list|keep|output|give|include|including|select|extract|get|want|need|see|with|use|return)"
-)
-_NOT_BEFORE = r"(?<![a-z])(?<!not )(?<!n't )(?<!n’t )"
-_FILL = (
-    rf"(?=(?P<fill>(?:[\s:]+|(?:{_SHOW}|having|have|i|we|me|us|to|the|these|those|following|columns?|fields?|named|called|two|three"
-    r"|\d)(?![a-z])){0,12}))(?P=fill)"
-)
-_ZH_SHOW = "(?:显示|列出|展示|输出|保留|返回|给我|查看|需要|提取|包含|导出|选取|看|要|取|选|留|列)"
-_ZH_COLUMNS = r"这?[\d一两二三四五六七八九十]*\s{0,9}(?:列|个?字段|栏)"
-_ZH_NOT = r"(?P<no>(?:[按对把]|不[要看]?|去掉|删掉|除了|隐藏)\s*)?"
-_LIMITS = [
-    lazy_compile(source)
-    for source in (
-        rf"{_NOT_BEFORE}(?:only|just|(?:nothing|(?:drop|hide|remove) (?:everything|all(?: columns)?))"
-        rf" (?:but|except)|solely|limit(?:ed)?(?:\s+[a-z]+){{0,3}}?\s+to)(?![a-z]){_FILL}{_LIST}{_LIST_ENDS}",
-        rf"(?:(?<![a-z])(?:columns|fields)\s*[:=]|(?:列|字段)\s*:)\s*{_LIST}",
-        rf"{_NOT_BEFORE}{_SHOW}(?![a-z]){_FILL}{_LIST}\s*(?:columns?|fields?)(?![a-z])",
-        rf"{_NOT_BEFORE}{_SHOW}\s+(?:the\s+)?(?:columns|fields){_FILL}{_LIST}{_LIST_ENDS}",
-        rf"(?P<no>(?<![a-z])(?:by|of|in|on|not|than|where)\s+(?:the\s+)?)?{_LIST}\s*+(?:(?:columns?|fields?)\s*+)?"
-        r"(?:only|alone|(?:and\s+)?nothing else)(?![a-z])",
-        rf"(?<!不)[只仅光](?:{_ZH_SHOW}|[\s:是想就出下这\d]|[两三]列)*{_LIST}{_LIST_ENDS}",
-        rf"(?<![不别]){_ZH_SHOW}\s*{_LIST}\s*+{_ZH_COLUMNS}(?![的里中])",
-        rf"{_ZH_NOT}{_LIST}\s*+(?:{_ZH_COLUMNS}\s*+)?(?:就行|就好|就够|就可以|即可)",
-        rf"{_ZH_NOT}{_LIST}\s*这?[2-9两二三四五六七八九]\s*(?:列|个?字段|栏)(?=\s*(?:$|[^\w\s]))",
-    )
-]
+_LIMITS = [lazy_compile(source) for name, source in _SOURCES.items() if name.startswith("limit.")]
 _PIECE = lazy_compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+")
 _GAP = lazy_compile(r"[\s_.-]{0,2}")
 _LONGER_BEFORE, _LONGER_AFTER = lazy_compile(r"[a-z0-9][./_-]$"), lazy_compile(r"[./_-][a-z0-9]")
@@ -634,9 +511,7 @@ def _measured(marked: str, known: Sequence[str]) -> str:
 
 _LISTED_NAME = lazy_compile("\ue000(\\d+)\ue001|[^\\s,、和与及跟&+/\ue000\ue001\"'“”‘’「」`]{1,30}")
 # Names before the first that the file has: "only name and", "with name and"
-_LISTED_BEFORE = lazy_compile(
-    r"(?:(?<![a-z])(?:only|just|with|show|columns|fields)\s(?:the\s)?|[只仅](?:要|看|显示)\s?)((?:[^\s,、和与\ue000\ue001]{2,30}\s?(?:,|、|[和与]|and)\s?){1,5})$"
-)
+_LISTED_BEFORE = lazy_compile(_SOURCES["_LISTED_BEFORE"])
 _JOINING = frozenset("and plus as well the its their 以".split())
 # One column that the file does not have, called a column: "only the phone column"
 # At the end of a message: "only name and price", of which the file has neither
@@ -646,20 +521,14 @@ _ONLY_OTHERS = lazy_compile(
         one="[a-z\ue000][\\w\ue000\ue001-]{0,30}", han="[\\w\u3400-\u9fff\ue000\ue001-]{1,20}?"
     )
 )
-_MEASURED = lazy_compile(
-    r"(?<![a-z])(?:average|mean|median)\s+(?:of\s+)?(?:the\s+)?([a-z][a-z_-]{2,30})(?=\s*(?:$|[?.!,;■]|(?:in|of|from|per|for|column|and)(?![a-z])))"
-    r"|([\u3400-\u9fff]{1,8}?)(?:这?一?列|字段)?的?(?:平均|(?<!平)均值|中位数)"
-)
+_MEASURED = lazy_compile(_SOURCES["_MEASURED"])
 # Words that ask for another figure beside the mean: 最大值和平均值
 _OTHER_MEASURE = lazy_compile(r"最[大小高低多少]|总[和数计]|合计|众数|中位|方差|标准差|[和与及]$")
 _BEFORE_NAME = lazy_compile(r"^(?:[里中内的求算看查给出我把将是计统]|一下|计算|统计|分析)+")
 _ANY_COLUMN = frozenset(
     "value values number numbers column columns row rows of all each every 每列 各列 每 各 列 字段 这列 该列 数字 数值 数据 所有 全部 它".split()
 ) | {""}
-_OTHER_COLUMN = lazy_compile(
-    r"(?<![a-z])(?:only|just)\s+(?:[a-z]+\s+){0,2}?(?:the\s+)?([a-z][\w-]{1,30})\s+(?:columns?|fields?)(?![a-z])"
-    r"|[只仅光](?:要|看|显示|留|列出)?\s*([\w\u3400-\u9fff-]{1,12}?)\s*这?(?:一列|列|字段)"
-)
+_OTHER_COLUMN = lazy_compile(_SOURCES["_OTHER_COLUMN"])
 
 
 def _marked(text: str, known: Sequence[str]) -> str:
@@ -697,3 +566,101 @@ def _forms(key: str) -> set[str]:
     if len(key) > 3 and key.isascii() and key.endswith("s"):
         forms |= {key[:-1], f"{key[:-3]}y" if key.endswith("ies") else key[:-2] if key.endswith("es") else key}
     return forms
+
+
+class Limit(NamedTuple):
+    """What a message limits an answer to: a condition such as `port=Oslo`, a group, an order or a person; `words` is how
+    it is written."""
+
+    kind: str
+    value: str
+    words: str
+
+
+def limits(
+    text: str, names: Sequence[str] = (), cells: Sequence[str] = (), *, kinds: str = ""
+) -> tuple[Sequence[Limit], Sequence[str]]:
+    """The limits that the message sets, all or those of `kinds`, in a file with the columns `names` and the values `cells`; and the other columns
+    that it names."""
+    every, listed = [*names, *cells], list[Limit]()
+    whole = _marked(_lower(text), every)
+    order = " desc" if _DOWN.search(whole) else ""
+    marked = _IN_MARK.sub(lambda hit: hit[0] if int(hit[1]) < len(names) else f"\ue002{hit[1]}\ue001", whole)
+    possible = {kind for kind, gate in _GATES.items() if kinds in {"", kind} and gate.search(whole)}
+    for kind, pattern in [each for each in _LIMITED if each[0].rstrip("=<>!") in possible]:
+        for hit in pattern.finditer(marked):
+            groups = {"words": hit[0], **{name: part for name, part in hit.groupdict().items() if part}}
+            part = {
+                name: _IN_MARK.sub(lambda mark: every[int(mark[1])], group).strip() for name, group in groups.items()
+            }
+            marked = f"{marked[: hit.start()]}{'■' * len(hit[0])}{marked[hit.end() :]}"
+            sign = kind.removeprefix("where")
+            if sign == kind:
+                value = part.get("g") or part.get("w") or part["s"] + order
+                listed.append(Limit(kind, value, part["words"]))
+                listed += [Limit("sort", f"{part['s']} desc", part["words"])] if "g" in part and "s" in part else []
+            else:
+                condition = f"{part['c']}{sign}{part['v']}" if "c" in part else part["v"]
+                listed.append(Limit("where", condition, part["words"]))
+    return listed, [names[int(mark[1])] for mark in _IN_MARK.finditer(marked) if int(mark[1]) < len(names)]
+
+
+def taken(limit: Limit, specs: Sequence[ParamSpec], spec: ParamSpec) -> str:
+    """The value that a parameter gets from the limit; empty if it takes no such limit."""
+    value, _, order = limit.value.partition(" desc")
+    of_groups = next((choices(each.choices) for each in specs if each.validation == "group"), {})
+    if limit.kind == "group" and spec.validation == "person":
+        return "" if any(value in words for words in of_groups.values()) else value
+    if limit.kind != spec.validation and not (limit.kind == "group" and spec.validation == "sort" and spec.choices):
+        return ""  # "by frequency" may be an order
+    if not spec.choices:
+        return limit.value
+    name = next((name for name, words in choices(spec.choices).items() if not _forms(value).isdisjoint(words)), "")
+    return name and f"{name}{' desc' if order or limit.value.endswith(' desc') else ''}"
+
+
+def near(limit: Limit, specs: Sequence[ParamSpec], table: tuple[Sequence[str], Sequence[str]]) -> tuple[str, ...]:
+    """What the skill can be limited to instead: values that it declares, else names like the one that is said."""
+    declared = [name for spec in specs if spec.validation == limit.kind for name in choices(spec.choices) if name]
+    return tuple(declared or get_close_matches(limit.value, [*table[0], *table[1]], 3, 0.6))
+
+
+_IN_MARK = lazy_compile("[\ue000\ue002](\\d+)\ue001")
+_LIMITED = [
+    (name.partition(".")[0], lazy_compile(source))
+    for name, source in _SOURCES.items()
+    if name.partition(".")[0].startswith(("group", "sort", "where", "person", "only"))
+]
+
+
+def chosen(text: str, declared: str) -> tuple[str, ...]:
+    """Which of the values that a skill declares, as `ERROR=error, errors; *TODO=todo`, the message names: without those
+    that it excludes. A value with `*` is also a word for all: it counts only beside an "only" or a "not"."""
+    text = _lower(text)
+    wanted, unwanted, general = dict[str, None](), set[str](), set[str]()
+    for name, words in choices(declared).items():
+        pattern = "|".join(
+            rf"(?<![a-z0-9_]){re.escape(word)}(?![a-z0-9_])" if word.isascii() else re.escape(word) for word in words
+        )
+        for hit in lazy_compile(pattern).finditer(text):
+            wanted[name.removeprefix("*")] = None
+            general |= {name[1:]} if name.startswith("*") else set()
+            if _NOT_WANTED.search(text, max(0, hit.start() - 24), hit.start()):
+                unwanted.add(name.removeprefix("*"))
+    if unwanted and not wanted.keys() - unwanted:
+        return tuple(name for each in choices(declared) if (name := each.removeprefix("*")) not in unwanted)
+    if general and not unwanted and not _ONLY.search(text):
+        return ()
+    return tuple(name for name in wanted if name not in unwanted)
+
+
+def choices(declared: str) -> dict[str, tuple[str, ...]]:
+    """The words of each value in `ERROR=error, errors; WARN=warning`."""
+    pairs = (choice.partition("=") for choice in declared.split(";"))
+    return {name.strip(): tuple(word.strip() for word in _lower(words or name).split(",")) for name, _, words in pairs}
+
+
+_NOT_WANTED = lazy_compile(_SOURCES["_NOT_WANTED"])
+_ONLY = lazy_compile(_SOURCES["_ONLY"])
+_DOWN = lazy_compile(_SOURCES["_DOWN"])
+_GATES = {name[5:]: lazy_compile(source) for name, source in _SOURCES.items() if name.startswith("gate.")}

@@ -17,61 +17,45 @@ from typing import NamedTuple, Protocol
 
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.language.signs import named_files
+from navigator_kernel.language.sources import SOURCES
 from navigator_kernel.text import fold, lazy_compile
 from navigator_kernel.values.request import UNREAD, FileReference
 
+_SOURCES = SOURCES["targets"]
 LIMIT = 4_000  # characters of a message in which files are looked for
 MOST = 16  # files and folders that one message can name without a mark
 LONGEST, CUTS = 260, 12  # characters of a path, and places where it may begin or end
 NEAR = 3  # names that are suggested in place of one that does not exist
 
-_QUOTED = lazy_compile(
-    r"\"([^\"\n]{1,260})\"|(?<!\w)'([^'\n]{1,260})'(?!\w)|“([^”\n]{1,260})”|「([^」\n]{1,260})」|`([^`\n]{1,260})`"
-)
+_QUOTED = lazy_compile(_SOURCES["_QUOTED"])
 _ADDRESS = lazy_compile(r"[a-z][a-z\d+.-]{1,15}://[^\s，。；]+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+", re.IGNORECASE)
 _CHUNK = lazy_compile(r"[^\s\"'`“”‘’「」『』《》（）()<>，。；、：！？|,;*?]++")
 _GLOB = lazy_compile(r"(?<![\w*./\-])[\w./\-]*\*[\w./*\-]*\.\w{1,8}(?!\w)")
 _HAN_RUN = lazy_compile("[\u3400-\u9fff]+")
 _WORD = lazy_compile(r"\.?[A-Za-z0-9_][A-Za-z0-9_.\-]+")
 # Names before and after the word "folder"
-_BEFORE_FOLDER = lazy_compile(
-    r"(?<![\w.\-/])((?:[\w.\-]+[ \t]+){0,2}[\w.\-/]+)[ \t]+(?:sub)?(?:folders?|director(?:y|ies)|dirs?)(?![\w-])",
-    re.IGNORECASE,
-)
-_AFTER_FOLDER = lazy_compile(
-    r"(?<![\w-])(?:folder|directory|dir)[ \t]+(?:called[ \t]+|named[ \t]+)?([\w.\-/]+)|(?:目录|文件夹)[ \t]*([A-Za-z0-9_][\w.\-/]*)",
-    re.IGNORECASE,
-)
+_BEFORE_FOLDER = lazy_compile(_SOURCES["_BEFORE_FOLDER"], re.IGNORECASE)
+_AFTER_FOLDER = lazy_compile(_SOURCES["_AFTER_FOLDER"], re.IGNORECASE)
 _BEFORE_MULU = lazy_compile(r"(?<![\w.\-/])([\w.\-/\u3400-\u9fff]+)[ \t]?(?:这个|那个)?(?:子?目录|文件夹)")
 # Words around the name of a folder that say that a place is meant
-_INTO = lazy_compile(
-    r"\b(?:in|inside|under|within|from|of|across|below|through|only|for|and|to)[ \t]+(?:the[ \t]+|my[ \t]+|our[ \t]+|all[ \t]+of[ \t]+)?$",
-    re.IGNORECASE,
-)
+_INTO = lazy_compile(_SOURCES["_INTO"], re.IGNORECASE)
 _AND = lazy_compile(r"[ \t]*(?:,|&|and(?=[ \t])|和|与|以及|、)[ \t]*")
 _INSIDE = lazy_compile(r"\b(?:in|inside|under|within)[ \t]+$", re.IGNORECASE)
 _ENDS = lazy_compile(r"[ \t]*(?:$|[,.;?!\n](?!\w)|(?:and|but|then)\b)")
 _PLACE_ZH = lazy_compile(r"[ \t]?(?:里面?|下面?|中|内|目录|文件夹|呢|的)|[ \t]?[?？。.!！]*$")
 _PLACED = lazy_compile(r"[里下中内]|目录|文件夹|呢|的")
-_BUT_NOT = (
-    r"(?:\b(?:except|excluding|without|besides|not|ignor(?:e|ing)|skip(?:ping)?|other[ \t]+than|apart[ \t]+from|leav(?:e|ing)[ \t]+out)[ \t]+(?:(?:for|in|from|of|the|those|ones|anything|under|inside)[ \t]+)*"
-    r"|(?:\bnot|\bnever|n['’]t)[ \t]+(?:read|touch|use|open|include|count|check|scan|process|consider|look[ \t]+(?:at|in|into))[ \t]+(?:(?:in|the|those|anything|under|inside)[ \t]+)*"
-    r"|(?:除了?|不要|不含|不包括|不算|排除|忽略|跳过|(?:不要|不用|不必|别)去?(?:看|读|碰|管|用|包括|包含|算|统计|检查|扫描|处理|打开))[ \t]?)"
+_OUT_OF, _LEFT_OUT = (
+    lazy_compile(f"{_SOURCES['_BUT_NOT']}$", re.IGNORECASE),
+    lazy_compile(_SOURCES["_BUT_NOT"], re.IGNORECASE),
 )
-_OUT_OF, _LEFT_OUT = lazy_compile(f"{_BUT_NOT}$", re.IGNORECASE), lazy_compile(_BUT_NOT, re.IGNORECASE)
-_LIST_OF = lazy_compile(
-    r"[\"'`“「]?([^\s,，。;；、\"'`”」?!？！]{1,260})[\"'`”」]?[ \t]*(?:(?:folder|directory|files?|目录|文件夹)[ \t]*)?"
-    r"([,，、和与]|and\b|or\b)?[ \t]*(?:(?:and|or|the)\b[ \t]*)?"
+_LIST_OF = lazy_compile(_SOURCES["_LIST_OF"])
+_EXCEPTED = lazy_compile(
+    rf"(?<![A-Za-z0-9_./*-])((?:{_SOURCES['_NAME']}[ \t]?[、和与,，][ \t]?){{0,4}}{_SOURCES['_NAME']}){_SOURCES['_NO_MORE']}"
 )
-_NAME = "[A-Za-z0-9_.][A-Za-z0-9_./*-]{0,80}"
-_NO_MORE = r"[ \t]?(?:目录|文件夹)?(?:里面?的?)?[ \t]?(?:除外|不算|不要|不看|不用看|不计|不统计)"
-_EXCEPTED = lazy_compile(rf"(?<![A-Za-z0-9_./*-])((?:{_NAME}[ \t]?[、和与,，][ \t]?){{0,4}}{_NAME}){_NO_MORE}")
-_AFTER_NO_MORE = lazy_compile(_NO_MORE)
+_AFTER_NO_MORE = lazy_compile(_SOURCES["_NO_MORE"])
 _AFTER_LEFT_OUT = lazy_compile(r"(?:目录|文件夹|里面?的?|中的|以外|之外|的|除外|不算|不要|不看).*$")
 # "besides tests, also": what is named is wanted as well
-_AS_WELL = lazy_compile(
-    r"(?:besides|apart[ \t]+from|除了?)[^.。;；\n]{0,40}?(?:\b(?:also|too|as[ \t]+well)\b|还|也)", re.IGNORECASE
-)
+_AS_WELL = lazy_compile(_SOURCES["_AS_WELL"], re.IGNORECASE)
 _GENERAL = frozenset(
     "a an the this that these those my our your its their his her same each every any which what whole entire current project root working home parent "
     "new empty output except excluding without ignoring skipping besides not but source other another some all no top main first second whose one right wrong correct sub in of inside under from for check scan list "
@@ -92,12 +76,10 @@ _KINDS: Sequence[tuple[tuple[str, ...], tuple[str, ...]]] = (
     ((".json", ".jsonl", ".ndjson"), ("json file", "json lines", "jsonl", "json", "json 文件")),
     (_TEXTS, ("document", "page", "guide", "notes", "text file", "文档", "笔记", "说明", "手册")),
 )
-_TITLED = lazy_compile(
-    r"\b(?:in|of|for|from|on|with|and|about|summari[sz]e|count|check)[ \t]+(?:(?:the|my|our)[ \t]+)?([A-Za-z0-9][\w-]{2,40}(?:[ \t][\w-]{2,40})?)(?=[ \t]*(?:$|[?.!,;]))",
-    re.IGNORECASE,
-)
+_TITLED = lazy_compile(_SOURCES["_TITLED"], re.IGNORECASE)
 _ENGLISH_BEFORE = lazy_compile(r"(?<![\w'’.\-])((?:[A-Za-z0-9][\w'’.\-]*[ \t]+){1,4})$")
 _HAN_BEFORE = lazy_compile(r"([\w\u3400-\u9fff][\w.\-\u3400-\u9fff]{0,15}?)[ \t]?的?[ \t]?$")
+_DOTTED, _DOT_FILE = lazy_compile(_SOURCES["_DOTTED"]), lazy_compile(_SOURCES["_DOT_FILE"])
 _NEWEST = frozenset({"latest", "newest", "last", "current", "最新", "最近", "当前"})
 
 
@@ -146,9 +128,9 @@ def find_targets(text: str, files: Folder, today: date | None = None, whole: str
 def without_left_out(text: str, names: Iterable[str]) -> str:
     """`text` without the words that leave the `names` out."""
     for name in names:
-        before = rf"[,，;；]?[ \t]{{0,3}}(?:but[ \t])?(?:{_BUT_NOT}|[,，、和与及]|and[ \t]|or[ \t])[ \t]*(?:the[ \t]+)?"
+        before = rf"[,，;；]?[ \t]{{0,3}}(?:but[ \t])?(?:{_SOURCES['_BUT_NOT']}|[,，、和与及]|and[ \t]|or[ \t])[ \t]*(?:the[ \t]+)?"
         after = r"[\"'`”」]?(?:[ \t]*(?:(?:sub)?folders?|director(?:y|ies)|files?)\b|[ \t]?(?:目录|文件夹|文件))?(?:里面?的?|以外|之外|的)?"
-        excepted = rf"{re.escape(name)}(?:[ \t]?[、和与,，][ \t]?{_NAME}){{0,4}}{_NO_MORE}"
+        excepted = rf"{re.escape(name)}(?:[ \t]?[、和与,，][ \t]?{_SOURCES['_NAME']}){{0,4}}{_SOURCES['_NO_MORE']}"
         pattern = rf"[,，;；]?[ \t]{{0,3}}{excepted}|{before}[\"'`“「]?{re.escape(name)}(?!\w){after}"
         text = lazy_compile(pattern, re.IGNORECASE).sub(" ", text)
     return text
@@ -290,21 +272,27 @@ class _Finder:
         """Words with a slash or a dot before them, as `.env`; what names nothing counts only below a real folder."""
         for hit in _CHUNK.finditer(self.text):
             word = hit.group().rstrip(".:~")
-            if ("/" not in word and not word.startswith(".")) or word.lower() in _GENERAL or len(word) > LONGEST:
+            dotted = _DOTTED.search(word)
+            if ("/" not in word and not dotted) or word.lower() in _GENERAL or len(word) > LONGEST:
                 continue
+            first = dotted.start() if dotted and "/" not in word else 0
             # Chinese may stand beside a path without a blank
             beside = [at for at, char in enumerate(word) if "\u3400" <= char <= "\u9fff"]
-            ends = [len(word), *(at for at in reversed(beside) if at > 2)][:CUTS]
-            starts = [0, *(at + 1 for at in beside if at < word.find("/"))][:CUTS]
+            ends = [len(word), *(at for at in reversed(beside) if at > first + 2)][:CUTS]
+            starts = [first, *(at + 1 for at in beside if at < word.find("/"))][:CUTS]
             spans = ((start, end) for start in starts for end in ends if end > start)
-            start, end, what = next(((s, e, w) for s, e in spans if (w := self._exists(word[s:e]))), (0, ends[-1], ""))
+            start, end, what = next(
+                ((s, e, w) for s, e in spans if (w := self._exists(word[s:e]))), (first, ends[-1], "")
+            )
             name = word[start:end].rstrip("/") or word[start:end]
             if what == "closed" and name.startswith("/") and not Path(name).exists():
                 continue
-            if not what and not self._is_folder(name.partition("/")[0]):
+            if not what and not self._is_folder(name.partition("/")[0]) and not _DOT_FILE.fullmatch(name):
                 continue
             if name not in {"/", ".", ".."} and self._take(hit.start() + start, hit.start() + end):
-                yield _Mention(name, hit.start() + start, (name,) if what else (), what != "file")
+                yield _Mention(
+                    name, hit.start() + start, (name,) if what else (), "/" in name if not what else what != "file"
+                )
 
     def _is_folder(self, name: str) -> bool:
         return bool(name) and self._exists(name) == "folder"

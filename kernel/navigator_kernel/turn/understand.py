@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Catalogue, Router
 
 
+_MAY_NAME_PERSON = lazy_compile("commit|push|contribut|author|提交|贡献|改|作者", re.IGNORECASE)
 _HOW_MANY = lazy_compile(r"(?:how[ ]many|[多几][少个]?个?)[ ]?$", re.IGNORECASE)
 _BEFORE_PLACE = r"(?:\b(?:in|inside|under|within|from|of|across)[ \t]+)?(?:\b(?:the|my|our)[ \t]+)?"
 _IN_PLACE = r"\b(?:in|inside|under|within|below|across)[ \t]+(?:(?:the|my|our)[ \t]+)?"
@@ -73,7 +74,7 @@ ENOUGH = 10  # installed skills; with fewer, the person is reminded (STA-3)
 FALLBACKS = 3  # INT-12
 NAMED = 0.4  # confidence from which a skill is taken that takes what the message names
 POSSIBLE = 0.1  # confidence from which a skill may be meant by a message that names what does not exist
-LOOKS, LESS = 0.2, 0.3  # confidence of a command that only looks, and that of the next one as a part of it
+LOOKS, LESS = 0.15, 0.3  # confidence of a command that only looks, and that of the next one as a part of it
 ROUNDS = 2  # rounds of questions about one message (X-10)
 SURE = 0.9  # confidence from which each of two joined wishes has its own skill
 FAILURES = 2  # SAF-5: after this many in a row, nothing is tried again unless the person says what to change
@@ -168,6 +169,8 @@ def _names_another(request: PreprocessingResult, session: Session) -> bool:
 def matter(request: PreprocessingResult) -> str:
     """The text for routing, in which only the type of each file is kept, or the name of a file without a type, with the
     mark of a file: whoever names one wants work done on it. What the message leaves out is not work."""
+    from navigator_kernel.language.stated import limits
+
     text = request.need
     if request.without:
         text = without_left_out(text, (file.written for file in request.without))
@@ -176,6 +179,11 @@ def matter(request: PreprocessingResult) -> str:
         path = PurePath(paths.get(name, name))
         kind = next((end[1:] for end in reversed(path.suffixes) if not end[1:].isdigit()), path.name)
         text = text.replace(f"@{name}", f"@{kind}").replace(name, f"@{kind}")
+    for limit in (
+        limits(text, kinds="person")[0] if _MAY_NAME_PERSON.search(text) else ()
+    ):  # who it was says nothing of what is to be done
+        author = "作者" if request.language == "zh" else "author"
+        text = lazy_compile(re.escape(limit.value), re.IGNORECASE).sub(author, text, count=1)
     return text
 
 
@@ -380,7 +388,7 @@ def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) 
 
 def _by_target(retrieval: Retrieval, request: PreprocessingResult, catalogue: Catalogue) -> RouteResult | None:
     """The command that most likely looks at what the message names: a file, a folder, a kind of files or a time. A file that does not exist is said at once, without a question about the skill. Else None."""
-    from navigator_kernel.language.stated import endings, period
+    from navigator_kernel.language.stated import endings, limits, period
 
     first = retrieval.candidates[0] if retrieval.candidates else None
     skill = catalogue.find(first.name) if first is not None else None
@@ -400,6 +408,7 @@ def _by_target(retrieval: Retrieval, request: PreprocessingResult, catalogue: Ca
     fits = "path_exists" in kinds and bool(usable)
     fits |= any(("folder_exists" if file.folder else "file_exists") in kinds for file in usable)
     fits |= "endings" in kinds and bool(endings(request.need))
+    fits |= "person" in kinds and any(limit.kind == "person" for limit in limits(request.need)[0])
     timed = "since" in kinds and request.today and any(period(request.need, date.fromisoformat(request.today)))
     return Skills(names=(name,)) if fits or timed else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from msgspec import Struct, field
 
@@ -13,9 +13,11 @@ Level = Literal["project", "user", "shipped", "plugin"]
 SkillKind = Literal["A", "B"]  # A runs a command, B is a prompt (AGT-2, AGT-3)
 Validation = Literal[
     "url_format", "not_empty", "email", "file_exists", "folder_exists", "path_exists",
-    "since", "until", "number", "columns", "endings", "without", "none",
+    "since", "until", "number", "columns", "endings", "without", "group", "where", "sort", "person", "choice", "none",
 ]  # fmt: skip
 PATHS = frozenset({"file_exists", "folder_exists", "path_exists"})  # validations of paths in the project
+# Validations of what the words of a message limit the work to
+STATED = frozenset(get_args(Validation)) - PATHS - {"url_format", "not_empty", "email", "none"}
 
 
 USUAL_PRIORITY = 50
@@ -42,7 +44,7 @@ class Diagnostic(Struct, frozen=True, kw_only=True):
 
 class ParamSpec(Struct, frozen=True, kw_only=True):
     """One entry of `required_params` (part 3, item 2). `instead_of` is the name of a required parameter that is not
-    needed if this one has a value."""
+    needed if this one has a value; `choices` are its only values with their words: `ERROR=error, errors; WARN=warn`."""
 
     name: str
     prompt: str = ""
@@ -50,6 +52,7 @@ class ParamSpec(Struct, frozen=True, kw_only=True):
     required: bool = True
     default: str | None = None
     instead_of: str = ""
+    choices: str = ""
 
 
 class SkillMeta(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from math import fsum
 from pathlib import Path
 from statistics import median
@@ -35,17 +36,21 @@ FREQUENT = 5
 COLUMNS = 500  # columns of a report
 TEXT = 200  # characters of a value that are shown
 TOLD = 3  # columns that the summary tells of
+GROUPS, LISTED = 200, 20  # groups, and rows in an order, in the answer
+FIGURES = ("sum", "mean", "min", "max")  # of each group
+GROUPS_TOLD = 12  # groups that the summary tells of
+CONDITION = re.compile(r"(.*?)(>=|<=|!=|=|>|<)(.*)", re.DOTALL)
 
 Figures = dict[str, Any]
+Table = tuple[list[str], list[list[str]]]  # the names of the columns, and the rows
 
 
-def report(path: Path, source: str, wanted: Sequence[str]) -> dict[str, Any]:
-    """`{summary, source, encoding, delimiter, rows, columns: {name: figures}, text}` of the file."""
+def report(path: Path, source: str, asked: argparse.Namespace) -> dict[str, Any]:
+    """`{summary, source, encoding, delimiter, rows, columns: {name: figures}, groups, text}` of the rows asked for."""
     data = path.read_bytes()
     if data.startswith(b"PK\x03\x04"):
-        raise SystemExit(
-            say("the file is a workbook or an archive: save it as CSV", "这是工作簿或压缩文件，请先另存为 CSV")
-        )
+        told = "the file is a workbook or an archive: save it as CSV"
+        raise SystemExit(say(told, "这是工作簿或压缩文件，请先另存为 CSV"))
     encoding = encoding_of(data)
     text = data.decode(encoding, "replace")
     separator = delimiter(text)
@@ -56,19 +61,157 @@ def report(path: Path, source: str, wanted: Sequence[str]) -> dict[str, Any]:
     if len(head) > COLUMNS:
         raise SystemExit(f"the file has {len(head)} columns, more than {COLUMNS}")
     comma = has_decimal_commas(body)
-    columns = {
-        name: figures([row[head.index(name)] if head.index(name) < len(row) else "" for row in body], comma=comma)
-        for name in chosen(head, wanted)
-    }
-    return {
-        "summary": sentence(source, len(body), len(head), columns),
+    body = [(row + [""] * len(head))[: max(len(head), len(row))] for row in body]
+    conditions = [condition(head, body, written) for written in filter(None, asked.where.split("\n"))]
+    body = [row for row in body if all(is_met(row[at].strip(), sign, value) for at, sign, value in conditions)]
+    by = chosen(head, [asked.group])[0] if asked.group else ""
+    wanted = [name.strip() for name in re.split("[,，、]", asked.columns) if name.strip()]
+    names = [name for name in chosen(head, wanted) if name != by] if by else chosen(head, wanted)
+    limits = [f"{head[at]} {sign} {value}" for at, sign, value in conditions]
+    columns = {name: figures([row[head.index(name)] for row in body], comma=comma) for name in names}
+    about = {
         "source": source,
         "encoding": encoding.removesuffix("-sig"),
         "delimiter": separator,
         "rows": len(body),
+        **({"where": limits} if limits else {}),
         "columns": columns,
-        "text": "\n".join(table(columns)),
     }
+    name = say(f"{source}, {', '.join(limits)}", f"{source}（{', '.join(limits)}）") if limits else source
+    if not by:
+        said = sentence(name, len(body), len(head), columns)
+        listed = first_rows((head, body), asked, comma=comma)
+        if asked.sort:
+            at = head.index(chosen(head, [asked.sort.removesuffix(" desc")])[0])
+            said += say(f"; first by {head[at]}: ", f"；按 {head[at]} 排在前面的：")
+            said += ", ".join(line[2:-2].split(" | ")[at] for line in listed[2:7])
+        text = "\n".join([*table(columns), *(["", *listed] if listed else [])])
+        return {"summary": said, **about, "text": text}
+    groups = groups_of((head, body), by, names, asked, comma=comma)
+    shown_groups = groups[: int(asked.top) if asked.top else GROUPS]
+    numbers = [each for each in names if any(held["columns"][each]["type"] == "number" for held in groups)]
+    return {
+        "summary": sentence_of_groups(name, by, shown_groups, numbers, len(groups)),
+        **about,
+        "group": by,
+        "groups": shown_groups,
+        "text": "\n".join(table_of_groups(by, shown_groups, numbers)),
+    }
+
+
+def condition(head: list[str], body: list[list[str]], written: str) -> tuple[int, str, str]:
+    """The place of the column, the sign and the value of `amount>5` or `port=Oslo`; a value alone may be in any."""
+    hit = CONDITION.fullmatch(written)
+    name, sign, value = (part.strip() for part in hit.groups()) if hit else ("", "=", written.strip())
+    if not name:
+        places = [at for at in range(len(head)) if any(is_met(row[at].strip(), "=", value) for row in body)]
+        if not places:
+            raise SystemExit(no_value(value, [row[at] for row in body for at in range(len(head))], ""))
+        cells = [row[places[0]].strip() for row in body]
+        return places[0], "=", next((cell for cell in cells if cell.casefold() == value.casefold()), value)
+    at = head.index(chosen(head, [name])[0])
+    cells = [row[at].strip() for row in body]
+    if sign in {"=", "!="} and not any(is_met(cell, "=", value) for cell in cells):
+        raise SystemExit(no_value(value, cells, head[at]))
+    if sign in {">", "<", ">=", "<="} and not any(map(number_in, cells)):
+        raise SystemExit(say(f"the column {head[at]!r} holds no numbers", f"{head[at]!r} 这一列不是数字"))
+    return at, sign, next((cell for cell in cells if cell.casefold() == value.casefold()), value)
+
+
+def no_value(value: str, cells: Sequence[str], column: str) -> str:
+    """What is said of a value that no cell holds, with the values that are like it, else the most frequent ones."""
+    kinds = [cell for cell, _ in Counter(plain(cell) for cell in cells if cell.strip()).most_common(1_000)]
+    words = [cell for cell in kinds if not number_in(cell)] or kinds
+    near = words if len(words) <= 8 else get_close_matches(value, words, 3, 0.6) or words[:8]
+    listed, chinese = ", ".join(map(repr, near)), f"{column!r} 这一列" if column else "表中"
+    told = f"there is no {value!r} in {f'the column {column!r}' if column else 'the table'}: there are {listed}"
+    return say(told, f"{chinese}没有 {value!r}，有 {listed}")
+
+
+def is_met(cell: str, sign: str, value: str) -> bool:
+    """Whether the cell fulfils the condition; letter case says nothing, and `5` is `5.0`."""
+    left, right = number_in(cell), number_in(value)
+    if sign in {"=", "!="}:
+        same = cell.casefold() == value.casefold() or (left is not None and left == right)
+        return same is (sign == "=")
+    if left is None or right is None:
+        return False
+    return {">": left > right, "<": left < right, ">=": left >= right, "<=": left <= right}[sign]
+
+
+def number_in(cell: str) -> list[float] | None:
+    """The number of a cell, also with a currency or percent sign, as a list of it; None where it is none."""
+    bare = without_unit([cell])[0][0]
+    return [number for number in (as_number(bare), with_comma(bare)) if number is not None][:1] or None
+
+
+def groups_of(
+    rows: Table, by: str, names: Sequence[str], asked: argparse.Namespace, *, comma: bool
+) -> list[dict[str, Any]]:
+    """`{value, rows, columns: {name: figures}}` of each value of the column `by`, in the order that is asked for."""
+    head, body = rows
+    held: dict[str, list[list[str]]] = {}
+    for row in body:
+        held.setdefault(plain(row[head.index(by)]), []).append(row)
+    groups: list[dict[str, Any]] = []
+    for value, some in held.items():
+        columns = {name: figures([row[head.index(name)] for row in some], comma=comma) for name in names}
+        groups.append({"value": value, "rows": len(some), "columns": columns})
+    column = chosen(head, [asked.sort.removesuffix(" desc")])[0] if asked.sort else ""
+
+    if column and column != by:
+        sums = {group["value"]: group["columns"].get(column, {}).get("sum", 0.0) for group in groups}
+        return sorted(groups, key=lambda group: sums[group["value"]], reverse=" desc" in asked.sort)
+    if asked.top and not column:
+        return sorted(groups, key=lambda group: (-group["rows"], group["value"]))
+    return sorted(groups, key=lambda group: group["value"], reverse=" desc" in asked.sort)
+
+
+def sentence_of_groups(source: str, by: str, groups: list[dict[str, Any]], numbers: list[str], total: int) -> str:
+    """The sum and the mean of each group, in the person's language."""
+    told = []
+    for group in groups[:GROUPS_TOLD]:
+        parts = [say(many(group["rows"], "row"), f"{group['rows']:,} 行")]
+        for name in ([name for name in numbers if not NAME_OF_KEY.search(name)] or numbers)[:TOLD]:
+            if (held := group["columns"][name])["type"] == "number":
+                both = [shown(held[key], held.get("unit", "")) for key in ("sum", "mean")]
+                parts.append(say("{} sum {}, mean {}", "{} 合计 {}，平均 {}").format(name, *both))
+        told.append(f"{group['value'] or '?'}{say(': ', '：')}{say(', ', '，').join(parts)}")
+    told += [say(f"and {more:,} more", f"还有 {more:,} 个")] if (more := total - len(told)) else []
+    return say(f"{source} by {by}: {'; '.join(told)}", f"{source} 按{by}：{'；'.join(told)}")
+
+
+def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a Markdown table."""
+    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |" for cells in (heads, *rows)]
+    return [lines[0], "|---" * len(heads) + "|", *lines[1:]]
+
+
+def table_of_groups(by: str, groups: list[dict[str, Any]], numbers: list[str]) -> list[str]:
+    """The lines of a Markdown table, a row for each group."""
+    words = say("sum mean min max", "合计 平均 最小 最大").split()
+    rows = []
+    for group in groups:
+        cells = [group["value"], f"{group['rows']:,}"]
+        for held in (group["columns"][name] for name in numbers):
+            cells += [shown(held[key], held.get("unit", "")) if key in held else "" for key in FIGURES]
+        rows.append(cells)
+    return markdown([by, say("rows", "行数"), *(f"{name} {word}" for name in numbers for word in words)], rows)
+
+
+def first_rows(rows: Table, asked: argparse.Namespace, *, comma: bool) -> list[str]:
+    """The lines of a Markdown table of the rows themselves, if an order or a number of them is asked for."""
+    head, body = rows
+    if not asked.sort and not asked.top:
+        return []
+    if asked.sort:
+        at = head.index(chosen(head, [asked.sort.removesuffix(" desc")])[0])
+        full = [row for row in body if row[at].strip()]
+        numbers = numbers_of(without_unit([row[at].strip() for row in full])[0], comma=comma)
+        keyed = list(zip(numbers or [row[at].strip() for row in full], full, strict=True))
+        ordered = [row for _, row in sorted(keyed, key=lambda item: item[0], reverse=" desc" in asked.sort)]
+        body = ordered + [row for row in body if not row[at].strip()]
+    return markdown(head, [[plain(cell) for cell in row[: len(head)]] for row in body[: int(asked.top or LISTED)]])
 
 
 def sentence(source: str, rows: int, width: int, columns: dict[str, Figures]) -> str:
@@ -90,15 +233,14 @@ def table(columns: dict[str, Figures]) -> list[str]:
     heads = say(
         "column type missing sum mean median min max frequent", "列 类型 缺失 合计 平均 中位数 最小 最大 常见值"
     ).split()
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    rows = []
     for name, held in columns.items():
         kind = say(held["type"], "数字" if held["type"] == "number" else "文本")
         keys = ("sum", "mean", "median", "min", "max")
         numbers = [shown(held[key], held.get("unit", "")) if key in held else "" for key in keys]
         common = ", ".join(f"{top['value']} ({top['count']})" for top in held.get("top", ()))
-        cells = [name, kind, f"{held['missing']:,}", *numbers, common]
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
-    return lines
+        rows.append([name, kind, f"{held['missing']:,}", *numbers, common])
+    return markdown(heads, rows)
 
 
 def shown(number: float, unit: str) -> str:
@@ -122,9 +264,8 @@ def chosen(names: list[str], wanted: Sequence[str]) -> list[str]:
     unknown = next((name for name in wanted if name.casefold() not in alike), None)
     if unknown is not None:
         there = ", ".join(map(repr, names[:20]))
-        raise SystemExit(
-            say(f"there is no column {unknown!r}: there are {there}", f"没有 {unknown!r} 这一列，只有 {there}")
-        )
+        told = f"there is no column {unknown!r}: there are {there}"
+        raise SystemExit(say(told, f"没有 {unknown!r} 这一列，只有 {there}"))
     return [name if name in names else alike[name.casefold()] for name in wanted] or names
 
 
@@ -235,10 +376,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("input", help="the CSV file")
     parser.add_argument("--columns", default="", help="the columns that are wanted, with commas between")
+    parser.add_argument("--group", default="", help="the column by whose values the rows are summed up")
+    parser.add_argument(
+        "--where", default="", help="conditions that the rows meet, as port=Oslo or amount>5, one a line"
+    )
+    parser.add_argument(
+        "--sort", default="", help="the column that orders rows or groups; `desc` behind it for the largest first"
+    )
+    parser.add_argument("--top", default="", help="how many rows or groups")
     given = parser.parse_args()
-    wanted = [name.strip() for name in re.split("[,，、]", given.columns) if name.strip()]
+    if not re.fullmatch(r"(?:[1-9][0-9]{0,5})?", given.top):
+        raise SystemExit(say(f"{given.top!r} is no number of rows", f"{given.top!r} 不是行数"))
     try:
-        found = report(*place(given.input), wanted)
+        found = report(*place(given.input), given)
     except OSError as error:
         told = say(f"{given.input!r} cannot be read: {error.strerror}", f"不能读取 {given.input!r}：{error.strerror}")
         raise SystemExit(told) from error

@@ -341,6 +341,7 @@ def number(written: str) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", help="the folder")
+    parser.add_argument("--by", default="", help="which list is wanted; all are in the answer")
     parser.add_argument("--top", default=str(LISTED), help="how many files of each list")
     parser.add_argument("--endings", default="", help="only files with these endings, with commas between")
     parser.add_argument("--without", default="", help="files, folders and patterns to leave out, one a line")

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from heapq import nsmallest
 from math import inf
 from pathlib import Path
@@ -67,19 +68,23 @@ class Found:
     oldest: int | None = None
 
 
-def summary(written: str, since: str, until: str) -> dict[str, object]:
-    """`{summary, repository, branch, commits, authors, files, text, …}` of a file or folder that HEAD reaches."""
+def summary(written: str, since: str, until: str, author: str) -> dict[str, object]:
+    """`{summary, repository, branch, commits, authors, files, text, …}` of a file or folder that HEAD reaches, by one
+    author or by all."""
     target, name = place(written)
     folder = target if target.is_dir() else target.parent
     top = told(folder, "rev-parse", "--show-toplevel")
     begin, end = moment(since), moment(until, day_ends=True)
     only = [] if str(target) == top else ["." if target.is_dir() else target.name]
-    found = read(folder, only, begin, end) if has_commits(folder) else Found()
+    found = read(folder, only, begin, end, author) if has_commits(folder) else Found()
+    if author and not found.commits:
+        unknown_author(author, read(folder, only, None, None, "") if has_commits(folder) else Found())
     data: dict[str, Any] = {
         "repository": Path(top).name,
         "branch": told(folder, "branch", "--show-current"),
         "since": begin.isoformat() if begin else None,
         "until": end.isoformat() if end else None,
+        **({"author": author} if author else {}),
         "commits": found.commits,
         "merges": found.merges,
         "first": when(found.oldest),
@@ -93,6 +98,29 @@ def summary(written: str, since: str, until: str) -> dict[str, object]:
         "limited": found.limited,
     }
     return {"summary": sentence(name or data["repository"], data, period(begin, end)), **data, "text": text_of(data)}
+
+
+def unknown_author(author: str, found: Found) -> None:
+    """Ends the program if nobody of that name made any commit; the names that are like it are said."""
+    if any(is_by(name, author) for name in found.authors):
+        return
+    names = {plain(name): plain(name) for name, _ in found.authors.most_common()}
+    words = {word.casefold(): name for name in names for word in (*name.split(), name)}
+    near = [words[word] for word in get_close_matches(author.casefold(), words, 3, 0.6)] or list(names)[:LISTED]
+    listed = ", ".join(dict.fromkeys(near))
+    told = f"no commit is by {author!r}; there are commits by {listed}"
+    raise SystemExit(say(told, f"没有 {author!r} 的提交，有这些人的提交：{listed}"))
+
+
+def is_by(name: str, author: str) -> bool:
+    """Whether the name is the author's, or begins one of its words: `zoe` is `Zoe Park`."""
+    whole, wanted = plain(name).casefold(), author.casefold()
+    return (
+        wanted == whole
+        or wanted in whole.split()
+        or (" " in wanted and wanted in whole)
+        or (not wanted.isascii() and wanted in whole)
+    )
 
 
 def sentence(source: str, data: dict[str, Any], period: str) -> str:
@@ -128,8 +156,9 @@ def say(english: str, chinese: str) -> str:
     return chinese if CHINESE else english
 
 
-def read(folder: Path, only: Sequence[str], begin: datetime | None, end: datetime | None) -> Found:
-    """What git tells of the commits of the period. Clocks go wrong: no commit's time says anything of the next."""
+def read(folder: Path, only: Sequence[str], begin: datetime | None, end: datetime | None, author: str) -> Found:
+    """What git tells of the commits of the period, by one author or by all. Clocks go wrong: no commit's time says
+    anything of the next."""
     found = Found()
     first, last = begin.timestamp() if begin else -inf, end.timestamp() if end else inf
     with tempfile.TemporaryFile() as said:
@@ -140,7 +169,7 @@ def read(folder: Path, only: Sequence[str], begin: datetime | None, end: datetim
                     found.limited = commit.time >= first
                     process.kill()
                     return found
-                if first <= commit.time <= last:
+                if first <= commit.time <= last and (not author or is_by(commit.author, author)):
                     note(commit, found)
         said.seek(0)
         if process.returncode:
@@ -280,10 +309,12 @@ def main() -> None:
     parser.add_argument("--folder", help="a file or folder of the repository")
     parser.add_argument("--since", default="", help="a date, or how long ago: 30d, 8w, 6m, 1y")
     parser.add_argument("--until", default="", help="the same")
+    parser.add_argument("--by", default="", help="which list is wanted; all are in the answer")
+    parser.add_argument("--author", default="", help="whose commits count, by a name or a part of it")
     parser.add_argument("word", nargs="?", metavar="folder", help="the same, as a word; without either the project")
     given = parser.parse_args()
     try:
-        found = summary(given.folder or given.word or ".", given.since, given.until)
+        found = summary(given.folder or given.word or ".", given.since, given.until, given.author.strip())
     except OSError as error:
         raise SystemExit(f"{error.filename!r}: {error.strerror}") from error
     sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")

@@ -8,6 +8,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cache, partial
 from itertools import chain, islice
 from pathlib import Path
@@ -34,6 +35,9 @@ GB = re.compile(rb"(?:[\x81-\xfe][\xa1-\xfe])+")
 MOST = 0.8  # of the bytes beyond ASCII that tell an encoding
 CHUNK = 2**20  # bytes
 
+SORTED = 200_000  # rows that are put in an order, which holds them in memory
+CONDITION = re.compile(r"(.*?)(>=|<=|!=|=|>|<)(.*)", re.DOTALL)
+
 KNOWN = frozenset({"data", "items", "records", "results", "rows"})  # where a service puts its list
 
 Row = Mapping[str, object]
@@ -48,16 +52,21 @@ class Columns:
     rows: int = 0
 
 
-def table(path: Path, source: str, wanted: Sequence[str], most: int | None) -> dict[str, object]:
-    """Writes `table.md`; `{summary, rows, columns, preview, text, cut, file, …}`. The file is read twice, not held."""
+def table(
+    path: Path, source: str, wanted: Sequence[str], most: int | None, where: str = "", order: str = ""
+) -> dict[str, object]:
+    """Writes `table.md`; `{summary, rows, columns, preview, text, cut, file, …}`. The file is read twice, and held only
+    to be sorted."""
     columns = columns_of(rows(path))
     if not columns.rows:
         raise SystemExit(say("there is nothing in it to make rows of", "里面没有可以成为行的数据"))
     names = chosen(list(columns.names), wanted)
+    conditions = [condition(path, list(columns.names), written) for written in filter(None, where.split("\n"))]
+    columns.rows = sum(1 for _ in met(rows(path), conditions)) if conditions else columns.rows
     lines: list[str] = []
     size = cut = 0
     with Path(OUTPUT).open("w", encoding="utf-8", newline="\n") as file:
-        for line, shortened in markdown(names, columns.texts, islice(rows(path), most)):
+        for line, shortened in markdown(names, columns.texts, islice(in_order(path, columns, conditions, order), most)):
             file.write(f"{line}\n")
             cut += shortened
             size += len(line.encode()) + 1
@@ -70,6 +79,15 @@ def table(path: Path, source: str, wanted: Sequence[str], most: int | None) -> d
     )
     if listed < columns.rows:
         figures += say(f", of which the first {listed:,} in the table", f"，表中是前 {listed:,} 行")
+    if conditions:
+        limits = ", ".join(" ".join(each) for each in conditions)
+        source = say(f"{source}, {limits}", f"{source}（{limits}）")
+    if order:
+        key = chosen(list(columns.names), [order.partition(" desc")[0]])[0]
+        down = order.endswith(" desc")
+        figures += say(
+            f", sorted by {key}{' from the top down' if down else ''}", f"，按 {key} {'降序' if down else '升序'}"
+        )
     return {
         "summary": say(f"{source}: {figures}", f"{source}：{figures}"),
         "source": source,
@@ -104,6 +122,73 @@ def chosen(names: list[str], wanted: Sequence[str]) -> list[str]:
     if len(wanted or names) > COLUMNS:
         raise SystemExit(f"there are {len(names)} columns, more than {COLUMNS}: name those that are wanted")
     return [name if name in names else alike[name.casefold()] for name in wanted] or names
+
+
+Condition = tuple[str, str, str]  # a column, a sign and a value
+
+
+def condition(path: Path, names: list[str], written: str) -> Condition:
+    """The column, the sign and the value of `age>5` or `city=Oslo`; a value alone is looked for in all columns. What no
+    record holds is an error that names values that are there."""
+    hit = CONDITION.fullmatch(written)
+    name, sign, value = (part.strip() for part in hit.groups()) if hit else ("", "=", written.strip())
+    name = (
+        chosen(names, [name])[0]
+        if name
+        else next((each for row in rows(path) for each, held in row.items() if is_met(held, "=", value)), "")
+    )
+    texts: dict[str, None] = {}
+    for row in rows(path):
+        held = [row.get(name)] if name else row.values()
+        if name and (sign not in {"=", "!="} or is_met(row.get(name), "=", value)):
+            return name, sign, value
+        texts |= {cell(each)[0][:NAME]: None for each in held if isinstance(each, str) and len(texts) < KEYS}
+    near = get_close_matches(value, texts, 3, 0.6) or list(texts)[:8]
+    listed = ", ".join(map(repr, near))
+    where, chinese = (f"the column {name!r}", f"{name!r} 这一列") if name else ("the table", "表中")
+    told = f"there is no {value!r} in {where}: there are {listed}"
+    raise SystemExit(say(told, f"{chinese}没有 {value!r}，有 {listed}"))
+
+
+def is_met(held: object, sign: str, value: str) -> bool:
+    """Whether a value of a record fulfils the condition; letter case says nothing, and `5` is `5.0`."""
+    text = cell(held)[0].strip()
+    left, right = as_number(text), as_number(value)
+    if sign in {"=", "!="}:
+        return (text.casefold() == value.casefold() or (left is not None and left == right)) is (sign == "=")
+    if left is None or right is None:
+        return False
+    return {">": left > right, "<": left < right, ">=": left >= right, "<=": left <= right}[sign]
+
+
+def as_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def met(found: Iterable[Row], conditions: Sequence[Condition]) -> Iterator[Row]:
+    """The rows that fulfil all conditions."""
+    return (row for row in found if all(is_met(row.get(name), sign, value) for name, sign, value in conditions))
+
+
+def in_order(path: Path, columns: Columns, conditions: Sequence[Condition], order: str) -> Iterable[Row]:
+    """The rows that fulfil the conditions, in the order of a column: numbers before words, and what is empty last."""
+    found = met(rows(path), conditions)
+    if not order:
+        return found
+    if columns.rows > SORTED:
+        raise SystemExit(f"there are {columns.rows:,} rows, and {SORTED:,} at most can be sorted")
+    name, down = chosen(list(columns.names), [order.partition(" desc")[0]])[0], order.endswith(" desc")
+    held = list(found)
+    full = [row for row in held if row.get(name) not in (None, "")]
+
+    def key(row: Row) -> tuple[bool, float, str]:
+        number = as_number(cell(row.get(name))[0])
+        return number is None, number or 0.0, cell(row.get(name))[0].casefold()
+
+    return [*sorted(full, key=key, reverse=down), *(row for row in held if row.get(name) in (None, ""))]
 
 
 def columns_of(found: Iterable[Row]) -> Columns:
@@ -263,12 +348,17 @@ def main() -> None:
     parser.add_argument("input", help="the JSON file")
     parser.add_argument("--rows", default="", help="how many rows, the first ones")
     parser.add_argument("--columns", default="", help="the columns that are wanted, with commas between")
+    parser.add_argument("--where", default="", help="conditions that the rows meet, as city=Oslo or age>5, one a line")
+    parser.add_argument(
+        "--sort", default="", help="the column that orders the rows; `desc` behind it for the largest first"
+    )
     given = parser.parse_args()
     if not re.fullmatch(r"(?:[1-9][0-9]{0,5})?", given.rows):
         raise SystemExit(say(f"{given.rows!r} is no number of rows", f"{given.rows!r} 不是行数"))
     wanted = [name.strip() for name in re.split("[,，、]", given.columns) if name.strip()]
     try:
-        found = table(*place(given.input), wanted, int(given.rows) if given.rows else None)
+        most = int(given.rows) if given.rows else None
+        found = table(*place(given.input), wanted, most, given.where, given.sort)
     except RecursionError as error:
         raise SystemExit("its values are nested too deeply") from error
     except UnicodeError as error:

@@ -24,15 +24,8 @@ ERRORS = frozenset({"FATAL", "CRITICAL", "ALERT", "ERROR"})
 SERIOUS = ERRORS | {"WARN"}  # levels whose messages are forgotten last
 ORDER = ("FATAL", "CRITICAL", "ALERT", "ERROR", "WARN", "NOTICE", "INFO", "DEBUG", "TRACE")
 _WORDS = "|".join([*ORDER, *LEVELS])
-_HAN = {
-    "致命": "FATAL",
-    "严重": "CRITICAL",
-    "错误": "ERROR",
-    "警告": "WARN",
-    "告警": "WARN",
-    "信息": "INFO",
-    "调试": "DEBUG",
-}
+_HAN = {"致命": "FATAL", "严重": "CRITICAL", "错误": "ERROR", "警告": "WARN", "告警": "WARN"}
+_HAN |= {"信息": "INFO", "调试": "DEBUG"}
 _HANS = "|".join(_HAN)
 LEVEL = re.compile(
     rf"(?<![\w.-])({_WORDS})(?![\w-])"  # the word in capitals
@@ -106,7 +99,9 @@ class Found:
     approximate: bool = False
 
 
-def summary(path: Path, source: str, top: int, since: date | None, until: date | None) -> dict[str, object]:
+def summary(
+    path: Path, source: str, top: int, since: date | None, until: date | None, wanted: frozenset[str] = frozenset()
+) -> dict[str, object]:
     """`{summary, lines, levels, errors, warnings, top_errors, first, last, messages: [{message, level, count}], …}`."""
     if since and since == until and re.search(since.strftime("%Y[-_.]?%m[-_.]?%d"), path.name):
         since = until = None  # the log of that day, whole
@@ -120,7 +115,9 @@ def summary(path: Path, source: str, top: int, since: date | None, until: date |
     if (since or until) and not found.begin:
         raise SystemExit(say(f"no line of {source!r} has a date that can be read", f"{source!r} 中没有可读取的日期"))
     levels = {name: found.levels[name] for name in (*ORDER, "none") if found.levels[name]}
-    common = sorted(found.messages.items(), key=lambda item: (-item[1], item[0]))
+    levels = {name: times for name, times in levels.items() if not wanted or name in wanted}
+    messages_of = {key: times for key, times in found.messages.items() if not wanted or key[0] in wanted}
+    common = sorted(messages_of.items(), key=lambda item: (-item[1], item[0]))
     messages = [{"message": plain(text), "level": level, "count": times} for (level, text), times in common]
     errors = [message for message in messages if message["level"] in ERRORS]
     warnings = [message for message in messages if message["level"] == "WARN"]
@@ -135,7 +132,8 @@ def summary(path: Path, source: str, top: int, since: date | None, until: date |
         "top_warnings": warnings[:top],
         "first": plain(found.first) if found.first else None,
         "last": plain(found.last) if found.last else None,
-        "distinct": len(found.messages),
+        "distinct": len(messages_of),
+        **({"only": sorted(wanted, key=ORDER.index)} if wanted else {}),
         "approximate": found.approximate,
         "messages": messages[:top],
     }
@@ -150,6 +148,8 @@ def summary(path: Path, source: str, top: int, since: date | None, until: date |
 
 def sentence(source: str, figures: dict[str, Any]) -> str:
     """Lines, errors, warnings and the most frequent error, in the person's language."""
+    if "only" in figures:
+        return sentence_of_levels(source, figures)
     total, errors, warnings = (figures[name] for name in ("lines", "errors", "warnings"))
     first = next(iter(figures["top_errors"]), {"message": "", "count": 0})
     if CHINESE:
@@ -159,6 +159,23 @@ def sentence(source: str, figures: dict[str, Any]) -> str:
     told = f"{source}: {many(total, 'line')}, {many(errors, 'error')}, {many(warnings, 'warning')}"
     told += "" if not total or set(figures["levels"]) - {"none"} else " (no line names a level)"
     return told + (f"; most frequent error: {first['message']} ({many(first['count'], 'time')})" if errors else "")
+
+
+def sentence_of_levels(source: str, figures: dict[str, Any]) -> str:
+    """How many of the lines have the levels that are asked for, and their most frequent message."""
+    only, told = list(figures["only"]), []
+    if set(only) >= ERRORS:
+        told.append(say(many(figures["errors"], "error"), f"{figures['errors']:,} 个错误"))
+        only = [level for level in only if level not in ERRORS]
+    for level in only:
+        times, thing = figures["levels"].get(level, 0), "warning" if level == "WARN" else f"{level} line"
+        told.append(say(many(times, thing), f"{times:,} 个警告" if level == "WARN" else f"{times:,} 行 {level}"))
+    lines = say(many(figures["lines"], "line"), f"{figures['lines']:,} 行")
+    said = say(f"{source}: {lines}, {', '.join(told)}", f"{source}：{lines}，{'、'.join(told)}")
+    for first in figures["messages"][:1]:
+        said += say(f"; most frequent: {first['message']} ({many(first['count'], 'time')})", "")
+        said += say("", f"；最常见的：{first['message']}（{first['count']:,} 次）")
+    return said
 
 
 def days_of(found: Found) -> str:
@@ -344,6 +361,16 @@ def day(written: str) -> date | None:
         raise SystemExit(say(english, f"{written!r} 不是日期，请写成 2026-11-30 的形式")) from None
 
 
+def levels_of(written: str) -> frozenset[str]:
+    """The levels of a list such as `ERROR,WARN`; ERROR means all that are at least as serious."""
+    names = [name.strip() for name in re.split("[,，、]", written) if name.strip()]
+    if unknown := next((name for name in names if not level_named(name)), ""):
+        told = f"{unknown!r} is no level; write some of {', '.join(ORDER)}"
+        raise SystemExit(say(told, f"{unknown!r} 不是日志级别，请写 {'、'.join(ORDER)} 中的一些"))
+    levels = frozenset(map(level_named, names))
+    return levels | ERRORS if "ERROR" in levels else levels
+
+
 def place(written: str) -> tuple[Path, str]:
     """The file that is meant, a relative path starts at the project; and its name as people are shown it."""
     project = Path(os.path.realpath(os.environ.get("NAVIGATOR_PROJECT", ".")))
@@ -355,11 +382,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("input", help="the log file")
     parser.add_argument("--top", default=str(LISTED), help="how many frequent messages to list")
+    parser.add_argument("--levels", default="", help="only lines of these levels, with commas between: ERROR,WARN")
+    parser.add_argument("--by", default="", help="which list is wanted; all are in the answer, as they are ordered")
     parser.add_argument("--since", default="", help="the first day that counts, as 2026-11-30")
     parser.add_argument("--until", default="", help="the last day that counts")
     given = parser.parse_args()
     try:
-        found = summary(*place(given.input), number(given.top), day(given.since), day(given.until))
+        about = (number(given.top), day(given.since), day(given.until), levels_of(given.levels))
+        found = summary(*place(given.input), *about)
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise SystemExit(say(f"{given.input!r} cannot be read: {why}", f"不能读取 {given.input!r}：{why}")) from error

@@ -15,6 +15,7 @@ from itertools import groupby
 from pathlib import Path
 
 MARK = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?:\(([^()\s]{1,40})\))?[:：\s-]*|(待办)(?:事项)?[:：\s-]*")
+TAGS = ("TODO", "FIXME", "XXX", "HACK", "待办")
 CHINESE = os.environ.get("NAVIGATOR_LANGUAGE") == "zh"
 LEFT_OUT = frozenset({".git", ".hg", ".svn", ".claude", ".agents", "mybox", "__pycache__", ".venv", "venv"})
 LEFT_OUT |= {"node_modules", "bower_components", "vendor", "third_party"}
@@ -40,6 +41,7 @@ CHUNK = 2**20  # bytes
 class Found:
     """What was met on the way."""
 
+    wanted: frozenset[str] = frozenset()
     marks: list[dict[str, object]] = field(default_factory=list)
     tags: Counter[str] = field(default_factory=Counter)
     per_file: Counter[str] = field(default_factory=Counter)
@@ -49,11 +51,11 @@ class Found:
     skipped: Counter[str] = field(default_factory=Counter)
 
 
-def scan(written: str, endings: frozenset[str], without: frozenset[str]) -> dict[str, object]:
+def scan(written: str, endings: frozenset[str], without: frozenset[str], wanted: frozenset[str]) -> dict[str, object]:
     """`{summary, folder, marks: [{file, line, tag, text}], text, …}` of a folder, or of one file. With `endings` only
-    files whose names end so are read, and nothing of `without`."""
+    files whose names end so are read, and nothing of `without`; with `wanted` only those tags count."""
     target, name = place(written)
-    found = Found()
+    found = Found(wanted=wanted)
     base = target.parent if target.is_file() else target
     for path in [target] if target.is_file() else files(target, found.skipped, without):
         if endings and path.suffix.lower() not in endings:
@@ -98,10 +100,12 @@ def sentence(name: str, found: Found, kind: str) -> str:
         told = "、".join(f"{tag} {number:,} 个" for tag, number in tags)
         where = f"（{found.files:,} 个 {kind.replace('file', '文件')}中的 {len(found.per_file):,} 个）" if kind else ""
         where = where.replace("个 文件", "个文件")
-        return f"{source}：{total:,} 个标记{where}" + (f"：{told}" if told else "")
+        kinds = f" {'、'.join(sorted(found.wanted))} " if found.wanted and not total else ""
+        return f"{source}：{total:,} 个{kinds}标记{where}" + (f"：{told}" if told else "")
     told = ", ".join(f"{number:,} {tag}" for tag, number in tags)
     where = f" in {len(found.per_file):,} of {many(found.files, kind)}" if kind else ""
-    return f"{source}: {many(total, 'mark')}{where}" + (f": {told}" if told else "")
+    kinds = f"{'/'.join(sorted(found.wanted))} " if found.wanted and not total else ""
+    return f"{source}: {many(total, f'{kinds}mark')}{where}" + (f": {told}" if told else "")
 
 
 def text_of(marks: list[dict[str, object]], alone: str | None, folder: str, total: int) -> str:
@@ -198,6 +202,8 @@ def look(path: Path, name: str, found: Found) -> None:
         ends = [hit.start() for hit in hits[1:]] + [len(line)]
         for hit, end in zip(hits, ends, strict=False):
             tag = hit[1] or hit[3]
+            if found.wanted and tag not in found.wanted:
+                continue
             found.tags[tag] += 1
             found.per_file[name] += 1
             if len(found.marks) < LISTED:
@@ -268,10 +274,20 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", help="the same, as a word; without either the project")
     parser.add_argument("--endings", default="", help="only files with these endings, with commas between")
     parser.add_argument("--without", default="", help="files, folders and patterns to leave out, one a line")
+    parser.add_argument("--by", default="", help="which list is wanted; all are in the answer, ordered by file")
+    parser.add_argument("--tags", default="", help="only marks of these tags, with commas between: FIXME,XXX")
     given = parser.parse_args()
+    tags = frozenset(filter(None, re.split("[,，、 ]+", given.tags)))
+    wanted = frozenset(map(str.upper, tags))
+    if not wanted <= set(TAGS):
+        listed = ", ".join(sorted(wanted - set(TAGS)))
+        told = f"{listed!r} is no tag; write some of {', '.join(TAGS)}"
+        raise SystemExit(say(told, f"{listed!r} 不是标记，请写 {'、'.join(TAGS)} 中的一些"))
+    wanted |= {"待办"} if "TODO" in wanted else set()
     endings = frozenset(filter(None, given.endings.lower().split(",")))
     try:
-        found = scan(given.path or given.folder or ".", endings, frozenset(filter(None, given.without.split("\n"))))
+        without = frozenset(filter(None, given.without.split("\n")))
+        found = scan(given.path or given.folder or ".", endings, without, wanted)
     except OSError as error:
         raise SystemExit(f"{error.filename!r} cannot be read: {error.strerror}") from error
     sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")

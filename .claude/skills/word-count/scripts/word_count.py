@@ -188,6 +188,7 @@ def main() -> None:
     parser.add_argument("--folder", help="a folder, instead of the text: all its files")
     parser.add_argument("--endings", default="", help="only files with these endings, with commas between")
     parser.add_argument("--without", default="", help="files, folders and patterns to leave out, one a line")
+    parser.add_argument("--by", default="", help="which list is wanted; all are in the answer")
     parser.add_argument("--top", type=int, default=10, help="how many frequent words to list")
     given = parser.parse_args()
     about: dict[str, object] = {}

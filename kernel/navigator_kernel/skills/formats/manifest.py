@@ -273,6 +273,7 @@ def _param(item: Mapping[str, Any], parts: Parts, path: str) -> ParamSpec:
         required=_flag(item.get("required"), default=True),
         default=None if item.get("default") is None else text_of(item["default"]),
         instead_of=text_of(item.get("instead_of")),
+        choices=text_of(item.get("choices")),
     )
 
 
