@@ -152,9 +152,7 @@ def cluster() -> click.Command:
         others report.
         """
         _needed()
-        from navigator_nats.rights import write_configuration
-
-        written = write_configuration(folder, owners or ("owner",), workers or ("worker=skills",), port)
+        written = _written(folder, owners or ("owner",), workers or ("worker=skills",), port)
         if as_json:
             document({"files": written})
         else:
@@ -171,6 +169,12 @@ def _needed() -> None:
         hint = "pip install 'navigator-kernel[nats]'"
         raise NotLoadable("NATS needs the extra 'nats', which is not installed", hint=hint) from error
     _ = nats, nkeys
+
+
+def _written(folder: Path, owners: Sequence[str], workers: Sequence[str], port: int) -> list[str]:
+    from navigator_nats.rights import write_configuration
+
+    return write_configuration(folder, owners, workers, port)
 
 
 def _asked(url: str, ask: Any) -> Any:

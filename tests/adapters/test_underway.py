@@ -59,7 +59,7 @@ def other_host(folder: Path, shared: PostgresStores | None) -> Underway:
     """What another process sees: on Postgres from a host without these files."""
     if shared is None:
         return opened(folder)
-    return opened(folder / "elsewhere", kernel_register_stores(None))  # type: ignore[arg-type]
+    return opened(folder / "elsewhere", kernel_register_stores(None))  # type: ignore[arg-type]  # it reads nothing of the project
 
 
 @pytest.mark.requirement("X-6", "SAF-5")

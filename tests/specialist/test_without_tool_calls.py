@@ -226,7 +226,9 @@ def test_an_answer_that_was_cut_is_kept_so_that_it_can_go_on() -> None:
     assert (done.message.text, told, done.finish) == ("row, row, r", "row, row, r", "length")
 
 
-@pytest.mark.parametrize("text", ['{"tool": "look_up", "arguments": {"word": "mo', '{"tool": "look_up", "arguments": {}}'])
+@pytest.mark.parametrize(
+    "text", ['{"tool": "look_up", "arguments": {"word": "mo', '{"tool": "look_up", "arguments": {}}']
+)
 def test_a_call_in_which_the_answer_was_cut_is_kept_as_one_that_is_not_carried_out(text: str) -> None:
     done, told = recited(Recited(text, finish="length"))
     assert ([call.name for call in done.message.calls], told, done.finish) == (["look_up"], "", "length")

@@ -219,6 +219,13 @@ def _problem(
         or not (_LIMITING.search(request.need) or any(spec.validation == "columns" for spec in specs))
     ):
         return None
+    return _not_taken(specs, values, request)
+
+
+def _not_taken(
+    specs: Sequence[ParamSpec], values: Mapping[str, str], request: PreprocessingResult
+) -> FileReference | None:
+    """The first limit of the message that the skill does not take."""
     from navigator_kernel.language import stated
 
     reads = [spec for spec in specs if spec.validation in STATED - {"without", "where", "group", "sort", "person"}]

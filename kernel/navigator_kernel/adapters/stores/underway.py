@@ -111,6 +111,8 @@ class Underway:
         the process ends in it, or if the turn fails for a reason that nobody expected. `agreed` lists what the person
         agreed to for the orders; `expected` is the size of the file that is continued. With `is_open` the session still
         waits with what a killed process left; otherwise that is forgotten then."""
+        from asyncio import CancelledError  # takes 20 ms, and most commands take no turn
+
         head = {"v": 1, "session": session.id, "turn": session.turn, "ts": self._clock.now(), "agreed": list(agreed)}
         run_file = self._runs[run] = _Run(head={**head, "message": message}, expected=expected)
         if message and expected is None:
@@ -119,8 +121,6 @@ class Underway:
         try:
             yield
         except BaseException as error:
-            from asyncio import CancelledError  # takes 20 ms, and most commands take no turn
-
             if ENDED in error.args or not isinstance(error, KernelError | CancelledError | KeyboardInterrupt):
                 self._runs.pop(run, None)
                 run_file.open.close()

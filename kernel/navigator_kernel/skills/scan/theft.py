@@ -480,7 +480,7 @@ AROUND = 450  # characters before and after a needle in which a pattern is searc
 
 def _near(pattern: re.Pattern[str], text: str, low: str, needles: Sequence[str]) -> Iterator[re.Match[str]]:
     """The matches near a needle, in order, so that the time grows with the needles and not with the text."""
-    places = [hit.start() for hit in re.finditer("|".join(map(re.escape, needles)), low)]
+    places = [hit.start() for hit in lazy_compile("|".join(map(re.escape, needles))).finditer(low)]
     done = 0
     for at in places[:WINDOWS]:
         if at + AROUND // 2 < done:
