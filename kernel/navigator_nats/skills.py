@@ -16,6 +16,8 @@ from msgspec import Struct
 from nats.js.errors import BucketNotFoundError, NotFoundError
 
 from navigator_kernel.errors import IntegrityMismatch
+from navigator_kernel.skills.formats.names import NAME
+from navigator_kernel.text import lazy_compile
 from navigator_nats import broker
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 BUCKET = "NAV_SKILLS"
 STREAM = f"OBJ_{BUCKET}"
 READ = f"$JS.API.DIRECT.GET.{STREAM}"
+_DIGEST = lazy_compile(r"sha256:[0-9a-f]{64}")
 LARGEST = 64 * 1024 * 1024  # bytes of one skill; a larger one must be installed on the worker
 
 
@@ -83,6 +86,8 @@ async def fetched(jetstream: JetStreamContext, ports: DispatchPorts, packet: Pac
 
     target = packet.task_spec.target
     name = target.partition(":")[2]
+    if not (_DIGEST.fullmatch(digest) and NAME.fullmatch(name)):  # both become names of folders
+        raise IntegrityMismatch(f"{target!r} with its digest {digest!r} is no skill")
     folder = ports.project.state / "fetched" / digest.rpartition(":")[2]
     if not (folder / name / "SKILL.md").is_file():
         try:

@@ -134,7 +134,7 @@ def test_a_broker_that_has_no_such_skill_is_said(broker: Broker, project: Any) -
             jetstream = client.jetstream(timeout=3)
             for _ in range(2):  # without the bucket, and with it
                 with pytest.raises(IntegrityMismatch, match="no owner has put"):
-                    await skills.fetched(jetstream, there, order(target="skill:draw"), "sha256:1")
+                    await skills.fetched(jetstream, there, order(target="skill:draw"), f"sha256:{1:064x}")
                 await jetstream.create_object_store(skills.BUCKET)
         finally:
             await client.close()
@@ -152,3 +152,22 @@ def test_a_configuration_without_rights_to_skills_works_as_before(broker: Broker
     broker.start()
     (report,) = carried_out(broker, project("a", SKILL), project("b", SKILL))
     assert report.state == "success"
+
+
+@pytest.mark.parametrize(
+    ("target", "digest"),
+    [
+        ("skill:draw", ""),
+        ("skill:draw", "sha256:../../../.claude"),
+        ("skill:draw", f"sha256:{'a' * 63}/"),
+        ("skill:../../../draw", f"sha256:{'a' * 64}"),
+        ("skill:", f"sha256:{'a' * 64}"),
+    ],
+)
+def test_a_digest_or_a_name_that_leads_elsewhere_is_refused_before_anything_is_read_or_removed(
+    project: Any, target: str, digest: str
+) -> None:
+    on = project("b", SKILL)
+    with pytest.raises(IntegrityMismatch):
+        asyncio.run(skills.fetched(None, dispatch_ports(on), order(target=target), digest))  # type: ignore[arg-type]  # no broker is asked
+    assert (on / ".claude/skills/draw/SKILL.md").is_file()
