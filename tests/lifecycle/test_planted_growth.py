@@ -11,7 +11,7 @@ import pytest
 
 from cli.support import Place
 from lifecycle.test_update_growth import SCRIPT, can
-from skill_repositories import commit, git, make_repo
+from skill_repositories import commit, make_repo
 from skills.conftest import Project, make_project
 from tables import table
 
@@ -58,35 +58,6 @@ def test_each_planted_growth_is_asked_about_and_nothing_is_written(tmp_path: Pat
     assert actions(project.run("update")) == {**dict.fromkeys(planted, "pending"), "calm": "updated"}
     for name in planted:
         assert (project.skills / name / "SKILL.md").read_text() == files_of(name)[f"{name}/SKILL.md"]
-
-
-def rewrite(up: Path) -> None:
-    (up / "greet" / "SKILL.md").write_text(HEAD.format(name="greet") + BODY + "\nBe kind.\n")
-    git(up, "commit", "-qa", "--amend", "-m", "as if it had always been so")
-
-
-def another_author(up: Path) -> None:
-    (up / "greet" / "SKILL.md").write_text(HEAD.format(name="greet") + BODY + "\nBe kind.\n")
-    who = ("-c", "user.name=Mallory", "-c", "user.email=mallory@example.org")
-    git(up, *who, "commit", "-qam", "more", "--author", "Mallory <mallory@example.org>")
-
-
-@pytest.mark.requirement("SAF-1")
-@pytest.mark.parametrize("change", [rewrite, another_author])
-def test_another_history_or_author_is_asked_about(tmp_path: Path, home: Path, change: Callable[[Path], None]) -> None:
-    project, up = install(tmp_path, home, ["greet"])
-    change(up)
-    assert actions(project.run("update")) == {"greet": "pending"}
-    assert actions(project.run("update", grown=True)) == {"greet": "updated"}
-
-
-@pytest.mark.requirement("SAF-1")
-def test_another_source_is_asked_about(tmp_path: Path, home: Path) -> None:
-    project, up = install(tmp_path, home, ["greet"])
-    moved = make_repo(tmp_path, {**files_of("greet"), "greet/more.md": "More.\n"}, name="moved")
-    lock = project.root / "skills.lock.json"
-    lock.write_text(lock.read_text().replace(f"file://{up}", f"file://{moved}"))
-    assert actions(project.run("update")) == {"greet": "pending"}
 
 
 @pytest.mark.requirement("SAF-1")

@@ -31,10 +31,7 @@ class Project:
     def said(self, *words: str) -> tuple[int, Any]:
         """Runs `navigator skill <words> --json`; returns the exit code and the document."""
         self.capture.readouterr()
-        agreed = (
-            ("--yes",) if words[0] == "update" and "--check" not in words else ()
-        )  # a rewritten history is asked about
-        code = run(["--root", str(self.root), "skill", *words, *agreed, "--json"])
+        code = run(["--root", str(self.root), "skill", *words, "--json"])
         return code, json.loads(self.capture.readouterr().out)
 
     def did(self, *words: str) -> Any:

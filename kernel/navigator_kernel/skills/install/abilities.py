@@ -174,7 +174,8 @@ def _read_code(passage: Passage, found: Mapping[str, set[str]], assigned: set[st
     if passage.kind == "config":
         found["hosts"].update(host.lower() for host in _URL.findall(body) if "$schema" not in body)
         return
-    if not language or is_shell:
+    is_inline = passage.kind == "fence" and passage.text[passage.start - 1 : passage.start] == "`"
+    if is_shell or not (language or (is_inline and " " not in body.strip())):  # a single word is a name, no command
         _run(body, found, known_only=not is_shell)
     found["programs"].update(name.rpartition("/")[2] for name in _CALL.findall(body))
     found["environment"].update(name for name in _VARIABLE.findall(body) if name not in _COMMON)

@@ -114,7 +114,8 @@ class SkillChange(Struct, frozen=True, kw_only=True):
 
     @property
     def is_growth(self) -> bool:
-        return bool(self.can or self.findings or any(kind not in {"moved", "ref"} for kind, _, _ in self.notes))
+        begins_to_run = any(kind == "command" and not before for kind, before, _ in self.notes)
+        return bool(self.can or self.findings or begins_to_run)
 
 
 class OutdatedSkill(Struct, frozen=True, kw_only=True):
@@ -145,9 +146,9 @@ class OutdatedResult(Struct, frozen=True, kw_only=True):
 
 
 class UpdatedSkill(OutdatedSkill, frozen=True, kw_only=True):
-    """`action` is `updated`, `kept`, `pending` (it can do more or comes another way, and nobody agreed to `digest`),
-    `extra` (not updated, because the lock does not want it), or a state for which there is no update; `verdict` is that
-    of the scanners if it was updated."""
+    """`action` is `updated`, `kept`, `pending` (it can do more, and nobody agreed yet to `digest`), `extra` (not
+    updated, because the lock does not want it), or a state for which there is no update; `verdict` is that of the
+    scanners if it was updated."""
 
     action: str
     backup: str = ""
