@@ -16,6 +16,7 @@ from msgspec import Struct
 from nats.js.errors import BucketNotFoundError, NotFoundError
 
 from navigator_kernel.errors import IntegrityMismatch
+from navigator_kernel.skills.catalog.receipts import skill_files
 from navigator_kernel.skills.formats.names import NAME
 from navigator_kernel.text import lazy_compile
 from navigator_nats import broker
@@ -53,7 +54,7 @@ def _unpacked(data: bytes) -> list[tuple[PurePosixPath, int, bytes]]:
     files = []
     for written, mode, content in msgspec.msgpack.decode(plain, type=list[tuple[str, int, bytes]]):
         path = PurePosixPath(written)
-        if path.is_absolute() or not path.parts or ".." in path.parts or "\0" in written:
+        if path.is_absolute() or not path.parts or {"..", "__pycache__"} & {*path.parts} or "\0" in written:
             raise ValueError(f"{written!r} is not a path of a skill")
         files.append((path, 0o755 if mode else 0o644, content))
     return files
@@ -66,7 +67,7 @@ async def put(jetstream: JetStreamContext, ports: DispatchPorts, packet: Packet,
             return
     if (folder := ports.folder(packet)) is None:
         return
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    paths = [folder / file.path for file in skill_files(folder)]  # those that the digest is over
     if sum(path.stat().st_size for path in paths) > LARGEST:
         return
     files = [(path.relative_to(folder).as_posix(), path.stat().st_mode & 0o111, path.read_bytes()) for path in paths]

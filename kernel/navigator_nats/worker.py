@@ -49,12 +49,12 @@ class Answer(Struct):
     """What a worker says of itself: how many tasks are `running` and `done`, and whether it takes no more."""
 
     name: str
-    host: str
     pools: list[str]
     slots: int
     running: int
     done: int
-    ending: bool = False
+    ending: bool = False  # a worker of an earlier version does not say this, nor its host
+    host: str = ""
 
 
 class _Queue(Struct, frozen=True):
@@ -276,7 +276,7 @@ class Worker(Struct, kw_only=True):
         if message.reply:
             is_ending = self._stopping.is_set()
             answer = Answer(
-                self.name, self.host, list(self.pools), self.slots, len(self._running), self.done, is_ending
+                self.name, list(self.pools), self.slots, len(self._running), self.done, is_ending, self.host
             )
             with suppress(NatsError):
                 await self._connection.publish(message.reply, msgspec.json.encode(answer))

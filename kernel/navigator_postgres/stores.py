@@ -90,6 +90,8 @@ class PostgresLines:
         query = "SELECT line FROM lines WHERE subject = ? AND name = ? ORDER BY n"
         with self._rows() as database:
             rows = database.execute(query, (self._subject, name)).fetchall()
+        if not rows:
+            raise FileNotFoundError(name)
         return "".join(f"{line}\n" for (line,) in rows).encode()
 
     @contextmanager
@@ -105,8 +107,11 @@ class PostgresLines:
                     if time.monotonic() >= end:
                         raise gone_on from None
                     time.sleep(0.02)
-            if expected is not None and len(self.read(name)) != expected:
-                raise gone_on
+            try:
+                if expected is not None and len(self.read(name)) != expected:
+                    raise gone_on
+            except FileNotFoundError:
+                raise gone_on from None
 
             def add(data: bytes) -> None:
                 rows = [(self._subject, name, line) for line in data.decode().split("\n")[:-1]]

@@ -100,6 +100,7 @@ def test_a_worker_that_did_not_agree_in_advance_asks(broker: Broker, project: An
         zlib.compress(msgspec.msgpack.encode([("SKILL.md", 0, SKILL["SKILL.md"].encode())])),
         zlib.compress(msgspec.msgpack.encode([("../../escaped", 0, b"")])),
         zlib.compress(msgspec.msgpack.encode([("/escaped", 0, b"")])),
+        zlib.compress(msgspec.msgpack.encode([("__pycache__/part.cpython-311.pyc", 0, b"")])),
     ],
 )
 def test_other_bytes_than_the_digest_says_are_refused_and_leave_nothing(
@@ -171,3 +172,15 @@ def test_a_digest_or_a_name_that_leads_elsewhere_is_refused_before_anything_is_r
     with pytest.raises(IntegrityMismatch):
         asyncio.run(skills.fetched(None, dispatch_ports(on), order(target=target), digest))  # type: ignore[arg-type]  # no broker is asked
     assert (on / ".claude/skills/draw/SKILL.md").is_file()
+
+
+def test_files_that_the_digest_leaves_out_do_not_travel(broker: Broker, project: Any) -> None:
+    at, on = project("a", SKILL), project("b")
+    skill = at / ".claude/skills/draw"
+    (skill / "__pycache__").mkdir()
+    (skill / "__pycache__/part.cpython-311.pyc").write_bytes(b"other code")
+    (skill / "keys.env.bak").write_text("TOKEN=1")
+    (report,) = carried_out(broker, at, on)
+    assert report.state == "success" and "drawn" in str(report.data)
+    brought = {path.name for path in dispatch_ports(on).project.state.rglob("fetched/*/draw/**/*")}
+    assert brought == {"SKILL.md", "part.py", "run.py"}

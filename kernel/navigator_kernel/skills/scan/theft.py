@@ -370,7 +370,7 @@ def _is_own(name: str, host: str, about: str) -> bool:
     if not words:
         return bool(name) and len(label) > 2 and label in about
     services = [part for word in words for part in _ALSO.get(word, "").split("|") if part]
-    if any(label == (part.rpartition(".")[0] or part) or host.endswith(part) for part in services):
+    if any(f".{host}".endswith(f".{part}") if "." in part else label == part for part in services):
         return True
     plain = _SUFFIX.sub("", label)
     meant = {"".join(words).lower(), *(word.lower() for word in words)}
@@ -497,7 +497,7 @@ WINDOWS = 150  # windows of one file
 
 def _tricks(text: str) -> Iterator[tuple[str, int, str]]:
     """Orders that are fetched, archives with a password and a program, packages of strangers that get a token."""
-    low = text.lower()
+    low = text.replace("İ", "i").lower()  # the one letter that is two characters in lower case
     for pattern, needles, code, message in _TRICKS:
         for hit in _near(pattern, text, low, needles):
             name, hosts = next(iter(_WORD.findall(hit[0])), ""), ADDRESS.findall(hit[0])
