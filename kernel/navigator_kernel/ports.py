@@ -155,7 +155,8 @@ class SharedStores(Protocol):
         first place; None if it is this one. Busy if more than `most` are before it."""
 
     def lines(self, subject: str) -> Any:
-        """What `FileLines` is for files: lines by name, which one process has open, and another one after its end."""
+        """What `FileLines` is for files: lines by name, which one process has open, and another one after its end.
+        Where this method is missing, each host keeps them in files."""
 
 
 class DispatchPorts(Struct, frozen=True, kw_only=True):

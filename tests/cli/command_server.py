@@ -29,7 +29,6 @@ PLAIN = ("git", "tantivy", "tinydb", "yaml", "jinja2", "rich.table", "rich.progr
 # Only for commands that ask a model or a server: with these imported, a process takes 10 ms longer to fork and to end
 ASKING = ("mcp", "sqlalchemy", "pydantic_ai.direct", "pydantic_ai.models.openai", "genai_prices.data")
 MOST = 1 << 20  # bytes of one request
-MEASURE = "COVERAGE_PROCESS_CONFIG"  # coverage's variable: a process that has it is measured
 
 
 def preload(more: Sequence[str]) -> None:
@@ -78,9 +77,6 @@ def become(asked: dict[str, Any], streams: list[int]) -> None:
     os.chdir(asked["cwd"])
     os.environ.clear()
     os.environ.update(asked["env"])
-    measuring = sys.modules["coverage"].Coverage.current() if "coverage" in sys.modules else None
-    if measuring is not None and MEASURE not in os.environ:
-        measuring.stop()
     sys.stdin, sys.stdout, sys.stderr = (
         io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8"),
         io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8"),

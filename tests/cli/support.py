@@ -12,9 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
-from cli.command_server import MEASURE
 from cli.forked import run_command
 
 SOURCE = Path(__file__).parents[2]
@@ -120,13 +118,9 @@ def place_in(tmp_path: Path, *, program: Sequence[str] = MODULE) -> Place:
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The test's environment with the source tree's kernel, without `CI`, which changes how commands behave. Where
-    coverage is measured, it is for the commands of every fourth test: measured, a command takes twice as long, and most
-    commands run the same lines."""
+    """The test's environment with the source tree's kernel, without `CI`, which changes how commands behave."""
     own = {"PYTHONPATH": str(SOURCE / "kernel"), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "default"}
-    test = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]
-    left_out = {"CI"} if crc32(test.encode()) % 4 == 0 else {"CI", MEASURE}
-    mine = {name: value for name, value in os.environ.items() if name not in left_out}
+    mine = {name: value for name, value in os.environ.items() if name != "CI"}
     return {**mine, **own, **(more or {})}
 
 

@@ -148,7 +148,7 @@ def dispatcher_of(plugins: Plugins, agents: Mapping[str, Agent], ports: Dispatch
 
 def read_stores(item: Any) -> Any:
     """The item; TypeError if it is no `ports.SharedStores`."""
-    return _having(item, ("open", "claim", "place", "lines"))
+    return _having(item, ("open", "claim", "place"))
 
 
 def read_agent(item: Any) -> Agent:

@@ -92,7 +92,8 @@ class Underway:
     def __init__(
         self, folder: Path, writer: Writer, clock: Clock, redact: Redact = same, shared: SharedStores | None = None
     ) -> None:
-        self._lines = FileLines(folder, writer) if shared is None else shared.lines("underway")
+        lines = getattr(shared, "lines", None)
+        self._lines = FileLines(folder, writer) if lines is None else lines("underway")
         self._folder, self._clock, self._redact = folder, clock, redact
         self._runs: dict[str, _Run] = {}
 
