@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
 
@@ -76,26 +75,3 @@ def test_each_call_has_an_id_of_its_own() -> None:
     spoken = Spoken(TOOLS)
     spoken(f"<tool_call>{READ}</tool_call>" * 2)
     assert len({call.id for call in spoken.end()[1]}) == 2
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[TOOL_CALLS]read[ARGS]{}" * 2_000,
-        "<|tool_call|>" + "<|a|>" * 20_000 + "x",
-        "<|channel|>a<|message|>" + " " * 100_000 + "x",
-        "<think>" + "\n" * 100_000 + "x",
-        "`" + "<invoke>" * 2_000,
-        '<invoke name="a"><parameter=b>\n' * 10_000,
-        "<tool_call>" * 20_000,
-        "<invoke name=" * 20_000,
-        "<parameter" * 30_000,
-        f"{FENCE}\n" * 30_000,
-    ],
-)
-def test_a_long_answer_takes_time_in_proportion_to_its_length(text: str) -> None:
-    began, spoken = time.monotonic(), Spoken(TOOLS)
-    for at in range(0, len(text), 1_000):
-        spoken(text[at : at + 1_000])
-    spoken.end()
-    assert time.monotonic() - began < 5

@@ -1,8 +1,9 @@
 """Reads the calls of a model, in the names of any coding agent and in the text of an answer.
 
 `Spoken` takes thoughts and calls out of a text: `<think>` blocks, `<tool_call>`, `<function=…>`, `<invoke …>`, the
-tokens of a model (`<|python_tag|>`, `[TOOL_CALLS]`), and JSON or Python in the form of a call. A call that a text only
-shows, in a code block or as an example, stays text.
+tokens of a model (`<|python_tag|>`, `[TOOL_CALLS]`), and JSON or Python in the form of a call. A block counts only at
+the start of a line. A call that a text only shows, in a code block, as an example or out of a page, stays text; so does
+all that follows a call that cannot be read, since it may belong to its arguments.
 
 Text that may begin such a block is held back, so that what was streamed is always the beginning of the answer.
 """
@@ -13,15 +14,17 @@ import ast
 import json
 import re
 import shlex
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
 from msgspec.structs import replace
 
 from navigator_kernel.text import lazy_compile
-from navigator_kernel.values.allowed import EDIT, FETCH, GLOB, GREP, LIST, READ, RUN, WRITE, built_in, plain_name
+from navigator_kernel.values.allowed import EDIT, GREP, READ, RUN, WRITE, built_in, plain_name
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 
 _State = Literal["start", "thought", "text", "code", "fence", "json", "tag"]
@@ -30,8 +33,10 @@ _ENDS = tuple(f"</{tag[1:]}" for tag in _THOUGHTS)
 # The end of a line that ends thoughts: some servers send only the end of a `<think>` block
 _UNOPENED = lazy_compile(r"(?<!`)</(?:think|thinking|thought|reasoning)>\s*$")
 # What begins a block of calls, and what may begin one as far as it has arrived
-_OPEN = r"<(?:[\w-]{1,20}:)?(?:tool_?calls?|function_calls?|invoke|function)(?=[\s>=])|<[|｜](?=\w)|\[TOOL_CALLS\]"
-_OPENS, _LINE_OPENS = lazy_compile(_OPEN, re.I), lazy_compile(rf"^[ \t]*(?:{_OPEN})", re.MULTILINE | re.I)
+_OPENS = lazy_compile(
+    r" {0,3}(?:<(?:[\w-]{1,20}:)?(?:tool_?calls?|function(?:_calls?)?|invoke)(?=[\s>=])|<[|｜](?=\w)|\[TOOL_CALLS\])",
+    re.IGNORECASE,
+)
 _MAY_OPEN = lazy_compile(r"(?:<[\w:|｜-]{0,36}|\[[A-Z_]{0,11})$")
 _FENCES = lazy_compile(r"`{3,}|~{3,}")
 _FENCE = "```"
@@ -68,27 +73,24 @@ _LAST_TOKENS = lazy_compile(r"(?:(?:<[|｜][\w▁]{1,40}[|｜]>|</s>)\s*){1,8}$"
 _SPACED = lazy_compile(r"(</?)(?:[\w-]{1,20}:|｜DSML｜)(?=tool_call|function_call|invoke|function|parameter)")
 _GLM = lazy_compile(r"<arg_key>\s*([\w.-]{1,100})\s*</arg_key>\s*<arg_value>")
 # A message of gpt-oss: thoughts (analysis) or text; one with `to=` is a call
-_TEXT = r"[^<]{0,40}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>(.*?)(?:<\|(?:end|call|return)\|>|(?=<\|start\|>)|$)"
-_CHANNEL = lazy_compile(rf"(?:<\|start\|>)?(?:assistant)?\s?<\|channel\|>(\w+){_TEXT}", re.DOTALL)
-_TO = r"\s?to=([\w.:-]{1,100})"
-_CALL_CHANNEL = lazy_compile(
-    rf"(?:<\|start\|>)?(?:assistant)?(?:{_TO}\s?<\|channel\|>\w+|<\|channel\|>\w+{_TO}){_TEXT}", re.DOTALL
+_TO = r"(?:\s?to=([\w.:-]{1,100}))?"
+_MESSAGE = lazy_compile(
+    rf"\s*(?:<\|start\|>)?(?:assistant)?{_TO}\s?<\|channel\|>(\w+){_TO}[^<]{{0,40}}(?:<\|constrain\|>[^<]{{0,40}})?"
+    r"<\|message\|>(.*?)(?:<\|(?:end|call|return)\|>|$)",
+    re.DOTALL,
 )
 _IMAGINED = lazy_compile(r"<(?:tool_response|function_results?|tool_results?)>")
-# Words that introduce an example, not a call
-_EXAMPLE = lazy_compile(
-    r"\b(?:examples?|e\.g\.|for instance|such as|would|could|can|looks? like|format|schema|sample|returns?|"
-    r"responds?|response|output|payload|template)\b|例如|比如|示例|格式|样例|返回|输出",
-    re.IGNORECASE,
+# Words that say that a call is only shown, and those of what the model is about to do
+_WORDS = Path(__file__).with_name("shown_calls.tsv").read_text("utf-8").splitlines()[1:]
+_EXAMPLE, _LEADS, _REPORTS, _SOURCES, _STEPS, _INTENDS, _WARNS, _BEHIND, _QUOTING, _ACTING = (
+    lazy_compile(line.partition("\t")[2], re.IGNORECASE) for line in _WORDS
 )
-# The line before a block that is only shown
-_INTRODUCES = lazy_compile(
-    r"^(?!.*(?:\b(?:I|let me|let's)\b|我)).*(?:\b(?:examples?|e\.g|for instance|looks? like|like (?:this|so)|such as)\b"
-    r"|例如|比如|示例|样例|像这样).*[:：]\W*$|<(?:example|pre|code|!--)[^>]*>?\W*$",
-    re.IGNORECASE,
+_ITEM = lazy_compile(r"(?:[-*+•]|\d{1,3}[.)])\s")
+_CLAUSES = lazy_compile(r"(?<!e\.g)[.!?;,]\s+|[。！？；，]")
+_TAG = lazy_compile(
+    r"(?P<begin>^[ \t]{0,8})?<(?P<end>/?)(?P<name>[a-z][\w-]{0,40})(?:\s[^<>]{0,200})?>(?P<alone>[ \t\r]{0,8}$)?",
+    re.IGNORECASE | re.MULTILINE,
 )
-# What stands before a block in its line if it is in a quotation, in marks of code, or indented
-_BEFORE_EXAMPLE = lazy_compile(r" {4}|\t|\s*>|[^`]*`(?:[^`]*`[^`]*`)*[^`]*$")
 _HEADING = lazy_compile(r"^#{1,6}\s", re.MULTILINE)
 LONGEST = 100_000  # characters of Python that may be calls
 INTRODUCTION = 300  # characters before a JSON call in a fence; after a longer text it is an example
@@ -102,7 +104,7 @@ class Spoken:
         self._tools, self._told = tools, told
         self._state: _State = "start"
         self._held, self._space, self._thought, self._pieces = "", "", "", list[str]()
-        self._line, self._fence = "", _FENCE  # what was passed on of the line; what opened the code block
+        self._in_line, self._fence = False, _FENCE  # whether the line has begun; what opened the code block
 
     def __call__(self, piece: str) -> None:
         self._held += piece
@@ -115,15 +117,11 @@ class Spoken:
         calls: tuple[ToolCall, ...] = ()
         rest = self._held
         if self._state == "thought":
-            opened = _LINE_OPENS.search(rest)
-            calls, left = self._of_tags(rest[opened.start() :]) if opened else ((), "")
-            calls, rest = () if left.strip() else calls, ""  # only a call at the end of thoughts is meant
+            rest = ""
         elif self._state == "text" and not self._thought and _UNOPENED.search(rest):
             self._pieces, self._space, rest = [], "", ""
         elif self._state == "tag":
-            rest = _CALL_CHANNEL.sub(r"<tool_call>\1\2 \3</tool_call>", rest) if not self._pieces else rest
-            rest = _CHANNEL.sub(lambda one: one[2] * (one[1] != "analysis"), rest) if not self._pieces else rest
-            calls, rest = self._of_tags(rest)
+            calls, rest = self._of_messages(rest) if not self._pieces and _MESSAGE.match(rest) else self._of_tags(rest)
         elif self._state == "fence":
             calls, rest = self._of_fence(rest)
         elif self._state == "json":
@@ -173,10 +171,8 @@ class Spoken:
                     return False
                 self._say(line + newline)
                 self._held, plain = rest, line.strip()
-                if self._line and plain.startswith(self._fence) and not plain.strip(self._fence[0]):
-                    self._state, self._line = "text", ""
-                else:
-                    self._line = self._fence
+                is_end = self._in_line and plain.startswith(self._fence) and not plain.strip(self._fence[0])
+                self._state, self._in_line = ("text", False) if is_end else ("code", True)
                 return True
             case "fence":
                 # A block that may be a call stays held back; it is one only if nothing comes after it
@@ -201,31 +197,26 @@ class Spoken:
         if not self._thought:
             if newline and (tag := _UNOPENED.search(line)):
                 self._held, self._thought, self._state = self._held[len(line + newline) :], tag[0].strip(), "start"
-                self._pieces, self._space, self._line = [], "", ""
+                self._pieces, self._space, self._in_line = [], "", False
                 return True
             last = line[line.rfind("<") :].rstrip()
             if not newline and last.startswith("<") and any(tag.startswith(last) for tag in _ENDS):
                 return False
-        if self._tools:
-            if not self._line and (fence := _FENCES.match(plain)):
+        if self._tools and not self._in_line:
+            if fence := _FENCES.match(plain):
                 if not newline:
                     return False
                 is_json = fence[0] == _FENCE and plain.removeprefix(_FENCE).strip().lower() in _LANGUAGES
                 self._state, self._fence = "fence" if is_json else "code", fence[0]
                 return True
-            if not newline and not self._line and plain in {"", "`", "``", "~", "~~"}:
+            if _OPENS.match(line):
+                self._say(line[: -len(plain)])
+                self._held, self._state = self._held[len(line) - len(plain) :], "tag"
+                return True
+            if not newline and (plain in {"", "`", "``", "~", "~~"} or _MAY_OPEN.match(plain)):
                 return False
-            starts = (found.start() for found in _OPENS.finditer(line))
-            at = next((at for at in starts if not _BEFORE_EXAMPLE.match(self._line + line[:at])), -1)
-            opened, begun = at >= 0, None if newline else _MAY_OPEN.search(line)
-            if opened or begun is not None:
-                line = line[: at if begun is None or opened else begun.start()]
-                self._say(line)
-                self._held, self._line = self._held[len(line) :], self._line + line
-                self._state = "tag" if opened else "text"
-                return opened
         self._say(line + newline)
-        self._held, self._line = self._held[len(line + newline) :], "" if newline else self._line + line
+        self._held, self._in_line = self._held[len(line + newline) :], not newline
         return True
 
     def _say(self, text: str) -> None:
@@ -243,15 +234,36 @@ class Spoken:
         if self._told is not None:
             self._told(text)
 
+    def _of_messages(self, text: str) -> tuple[tuple[ToolCall, ...], str]:
+        """The calls of gpt-oss, and its text; what looks like a call in a text or in thoughts is none."""
+        calls: tuple[ToolCall, ...] = ()
+        shown, at = "", 0
+        while (message := _MESSAGE.match(text, at)) is not None:
+            to, channel, named, content = message.groups()
+            if to or named:
+                calls += self._of_tags(f"<tool_call>{to or named} {content}</tool_call>")[0]
+            shown, at = shown + content * (channel != "analysis" and not (to or named)), message.end()
+        return calls, shown + text[at:]
+
     def _of_tags(self, text: str) -> tuple[tuple[ToolCall, ...], str]:
         """The calls of the blocks in `text`, and what is left of it."""
         calls: list[ToolCall] = []
         left: list[str] = []
         body, at = _with_tags(text), 0
-        while (block := _BLOCK.search(body, at)) is not None:
+        while True:
+            block = _BLOCK.search(body, at)
+            gap = body[at : block.start() if block else len(body)]
+            *closed, last = _END.split(gap)
+            if calls and ("</parameter" in gap or "".join(closed).strip()):  # these ends belong to a call that was read
+                return (replace(calls[0], arguments=body),), ""
+            if calls and f"{''.join(closed)}{last}".partition("\n")[0].strip() and not _IMAGINED.match(last.strip()):
+                return (), text
+            is_last = block is None or _IMAGINED.search(gap) or (last.rpartition("\n")[2] if calls else last).strip()
+            left.append(_IMAGINED.split(body[at:] if is_last and block else "".join((*closed, last)))[0])
+            if block is None or is_last:
+                break
             begin, name = block.end(), block["function"] or block["named"] or ""
             if not name and _BLOCK.match(body, _BETWEEN.match(body, begin).end()):  # type: ignore[union-attr]  # it matches everything
-                left.append(body[at : block.start()])
                 at = begin
                 continue
             head = None if name else _HEAD.match(body, begin)
@@ -261,7 +273,8 @@ class Spoken:
             end = _END.search(body, after, stop)
             stop = end.start() if end else stop
             inside = body[begin:stop]
-            read = () if name else self._of_json(inside, must_be_offered=False) or self._of_python(inside)
+            read = () if name else self._of_json(inside, must_be_offered=False)
+            read = read or (self._of_python(inside) if not name and (end or not following) else ())
             if not read and (name or head):  # JSON, or an element for each argument
                 rest = body[head.end() if head else begin : stop]
                 found = [] if rest.lstrip().startswith("{") else list(_PARAMETER.finditer(rest))
@@ -269,28 +282,30 @@ class Spoken:
                     one["plain"] or one["named"]: one["value"].removeprefix("\n").removesuffix("\n") for one in found
                 }
                 arguments = given if found else read_arguments(rest)
-                # A value without an end may be only the first half
-                if arguments is not None and not (found and found[-1]["end"] is None and not (end or following)):
+                # A value without an end may be only the first half; text behind an end may belong to the value
+                is_whole = len(given) == len(found) and not body[after:stop].strip()
+                is_whole = is_whole and bool(end or (not following and found and found[-1]["end"] is not None))
+                if arguments is not None and (is_whole or (not found and rest.strip())):
                     read = (self._call(head["name"] if head else name, arguments),)
                 read = read if name or rest.strip() or all(map(self._is_offered, read)) else ()
-            read = read or self._unreadable(name, inside)
             if not read:
-                return (), text
+                calls += (unreadable := self._unreadable(name, inside))
+                if not unreadable:
+                    return (), text
+                break
             calls += read
-            left.append(body[at : block.start()])
             at = end.end() if end else stop
-        rest = _IMAGINED.split(_END.sub("", "".join((*left, body[at:]))))[0]
-        before = "".join(self._pieces)
-        is_document = bool(rest.strip()) and (self._line.strip() or _HEADING.search(before) or _HEADING.search(rest))
-        if self._state == "tag" and (is_document or _INTRODUCES.search(before.rpartition("\n")[2])):
-            return (), text
-        return tuple(calls), rest
+        rest, before = "".join(left), "".join(self._pieces)
+        is_document = bool(rest.strip()) and (_HEADING.search(before) or _HEADING.search(rest))
+        is_indented = bool(before) and self._space.endswith(" ")
+        is_shown = is_document or _is_shown(before, rest, is_indented=is_indented)
+        return ((), text) if not calls or is_shown else (tuple(calls), rest)
 
     def _of_python(self, text: str) -> tuple[ToolCall, ...]:
         """The calls of offered tools that are written as Python: `[read(file_path="a")]`, or one in each line."""
         calls: list[ToolCall] = []
         try:
-            for line in ast.parse(text.strip()[:LONGEST]).body:
+            for line in _quietly(ast.parse, text.strip()[:LONGEST]).body:
                 written: Any = getattr(line, "value", None)
                 one: Any
                 for one in written.elts if isinstance(written, ast.List) else [written]:
@@ -316,7 +331,7 @@ class Spoken:
     def _of_fence(self, text: str) -> tuple[tuple[ToolCall, ...], str]:
         """The calls of a code block at the end of an answer, after a short text that does not call it an example."""
         before = "".join(self._pieces)
-        if len(before) > INTRODUCTION or _FENCE in before or _EXAMPLE.search(before):
+        if len(before) > INTRODUCTION or _FENCE in before or _EXAMPLE.search(before) or _is_shown(before, ""):
             return (), text
         first, _, inside = text.partition("\n")
         inside = inside.rstrip().removesuffix(_FENCE)
@@ -365,6 +380,43 @@ class Spoken:
         return meant(call, self._tools)
 
 
+def _is_shown(before: str, after: str, *, is_indented: bool = False) -> bool:
+    """Whether the texts around a call say that it is an example, or that it stands in what the model read."""
+    opened, unclosed = set[str](), set[str]()
+    for tag in _TAG.finditer(before):
+        name = tag["name"].lower()
+        if tag["end"]:
+            unclosed.discard(name)
+        elif not _ACTING.fullmatch(name):
+            opened.add(name)
+            is_alone = None not in (tag["begin"], tag["alone"])
+            unclosed |= {name} if is_alone or _QUOTING.fullmatch(name) else set()
+    *_, last = ["", *(line.lstrip() for line in before.split("\n") if line.strip())]
+    return bool(
+        _WARNS.search(before)
+        or _WARNS.search(after)
+        or _BEHIND.search(after)
+        or unclosed
+        or any(tag["end"] and tag["name"].lower() in opened for tag in _TAG.finditer(after))
+        or any(before.count(begin) > before.count(end) for begin, end in (("<!--", "-->"), ("“", "”"), ("「", "」")))
+        or last.startswith(">")
+        or (is_indented and _ITEM.match(last))
+        or _introduces(last, is_next=True)
+        or any(_introduces(line, is_next=False) for line in f"{before}\n{after}".split("\n"))
+    )
+
+
+def _introduces(line: str, *, is_next: bool) -> bool:
+    """Whether a line, which ends in a colon, says that something else speaks from here on."""
+    for clause in reversed(_CLAUSES.split(line[-400:].strip())) if _LEADS.search(line[-20:]) else ():
+        reports, intends = _REPORTS.search(clause), _INTENDS.search(clause)
+        if intends and not (reports and reports.start() < intends.start()):
+            return False
+        if reports or (is_next and (_SOURCES.search(clause) or not _STEPS.search(clause))):
+            return True
+    return False
+
+
 def _may_be_call(text: str) -> bool:
     """Whether JSON that has begun may be a call."""
     begin = _MAY_BE_CALL.match(text)
@@ -401,58 +453,14 @@ SKILL = "skill"
 PATCH = "*** Begin Patch"
 SECONDS = 600  # a longer time limit is meant in milliseconds, as Claude Code writes it
 
-_FILE = (
-    "path", "file", "filename", "filepath", "absolutepath", "relativepath", "targetfile", "notebookpath", "filetoread",
-)  # fmt: skip
-_FOLDER = (
-    "dir", "directory", "folder", "dirpath", "directorypath", "folderpath", "targetdirectory", "searchpath", "root",
-    "relativeworkspacepath", "filepath", "file",
-)  # fmt: skip
-
 # Other agents' names of the arguments, by the tool and the kernel's own name; in lower case without separators
-ALIASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    READ: {
-        "file_path": _FILE,
-        "offset": ("startline", "start", "linestart", "fromline", "startlineonebased", "line", "linenumber"),
-        "limit": ("maxlines", "numlines", "lines", "linecount", "count"),
-    },
-    LIST: {"path": _FOLDER},
-    GLOB: {"pattern": ("glob", "globpattern", "query", "filepattern"), "path": _FOLDER},
-    GREP: {
-        "pattern": ("query", "regex", "regexp", "search", "searchterm", "searchpattern", "text"),
-        "path": _FOLDER,
-        "glob": ("include", "includepattern", "filepattern", "filter"),
-        "ignore_case": ("i", "caseinsensitive"),
-    },
-    WRITE: {"file_path": _FILE, "content": ("text", "contents", "filetext", "filecontent", "filecontents", "data")},
-    EDIT: {
-        "file_path": _FILE,
-        "old_string": ("oldstr", "oldtext", "old", "search", "find"),
-        "new_string": ("newstr", "newtext", "new", "replace", "replacement", "inserttext"),
-        "replace_all": ("all", "global", "allowmultiple"),
-    },
-    RUN: {
-        "command": ("cmd", "commandline", "shellcommand", "script"),
-        "argv": ("args",),
-        "timeout": ("timeoutseconds", "timeoutsec", "timeouts"),
-        "packages": ("dependencies", "requirements"),
-    },
-    FETCH: {"url": ("uri", "link", "address", "href")},
-    SKILL: {"name": ("skill", "skillname", "command", "id")},
-}
-# Arguments that change nothing of what the kernel does: it shows, asks and limits in its own way
-DROPPED = frozenset(
-    "description explanation justification reason thought instructions summary runinbackground isbackground background"
-    " blocking login tty yieldtimems maxoutputtokens sandboxpermissions withescalatedpermissions"
-    " dangerouslydisablesandbox requiresapproval requireuserapproval shouldreadentirefile n a b c context headlimit"
-    " maxresults multiline ignore prompt format encoding recursive overwrite tools expectedreplacements securityrisk"
-    .split()
-)  # fmt: skip
-# Calls that only order a model's own thoughts
-_NOTES = frozenset(
-    "todowrite todoread writetodos managetodolist updateplan plan think sequentialthinking exitplanmode enterplanmode"
-    " taskcreate taskupdate tasklist updatetodolist setplan note".split()
-)
+ALIASES: dict[str, dict[str, tuple[str, ...]]] = {}
+for _line in Path(__file__).with_name("other_names.tsv").read_text("utf-8").splitlines()[1:]:
+    _tool, _argument, _others = _line.split("\t")
+    ALIASES.setdefault(_tool, {})[_argument] = tuple(_others.split())
+# Arguments that change nothing of what the kernel does, as it shows, asks and limits in its own way; calls that only
+# order a model's own thoughts
+DROPPED, _NOTES = (frozenset(ALIASES.pop(kind)[""]) for kind in ("dropped", "notes"))
 _SKILLS = frozenset("skill useskill loadskill activateskill readskill runskill".split())
 _EDITORS = frozenset("strreplacebasededittool strreplaceeditor strreplaceedittool texteditor".split())
 _OF_EDITOR = {"view": READ, "create": WRITE, "str_replace": EDIT, "insert": EDIT}
@@ -582,10 +590,16 @@ def _loaded(text: str) -> Any:
             continue
         return held
     with suppress(ValueError, SyntaxError, RecursionError, MemoryError, TypeError):  # as Python writes it
-        held = ast.literal_eval(plain) if plain[:1] in {"{", "["} and len(plain) <= LONGEST else None
+        held = _quietly(ast.literal_eval, plain) if plain[:1] in {"{", "["} and len(plain) <= LONGEST else None
         if json.dumps(held, ensure_ascii=False, allow_nan=False).encode() and held is not None:
             return held
     return False
+
+
+def _quietly(parse: Callable[[str], Any], text: str) -> Any:
+    with warnings.catch_warnings():  # of Python about the escapes in a model's text
+        warnings.simplefilter("ignore")
+        return parse(text)
 
 
 def without_last_commas(text: str) -> str:
