@@ -634,7 +634,7 @@ _LIMITED = [
     for name, source in _SOURCES.items()
     if name.partition(".")[0].startswith(("group", "sort", "where", "person", "author", "plain", "only"))
 ]
-_AS = {"author": "person", "plain": "person"}  # `author` is one only if commits are by that name, `plain` is no limit
+_AS = {"author": "person", "plain": "person"}  # `author` is one only if commits are by that name, `plain` is none at all
 
 
 def chosen(text: str, declared: str) -> tuple[str, ...]:
