@@ -230,19 +230,15 @@ def _not_taken(
     from navigator_kernel.language import stated
 
     reads = [spec for spec in specs if spec.validation in STATED - {"without", "where", "group", "sort", "person"}]
-    kinds, names = {spec.validation for spec in specs}, _table(specs, values, request)[0]
+    table, takes_person = _table(specs, values, request), any(spec.validation == "person" for spec in specs)
     for limit in _limits(specs, values, request)[0]:
-        is_column = limit.value.removesuffix(" desc") in names
-        if (
-            limit.kind in {"group", "person"} - (kinds & {"person"})
-            and not is_column
-            and not _EXPLICIT.search(limit.words)
-        ):
-            continue  # "step by step", "written by Ann"
+        may_be_none = limit.kind == "group" or (limit.kind == "person" and not takes_person)  # "written by Ann"
+        if may_be_none and limit.value not in table[0] and not _EXPLICIT.search(limit.words):
+            continue
         inside = replace(request, need=limit.words)
         taken = any(stated.taken(limit, spec) for spec in specs) or (limit.kind == "only" and "columns" in values)
         if not taken and not any(_stated(spec, inside, values, specs) for spec in reads):
-            near = stated.near(limit, specs, _table(specs, values, request))
+            near = stated.near(limit, specs, table)
             problem = f"this skill cannot limit or order its answer by {limit.words!r}"
             return FileReference(written=limit.words, path=Path(limit.words), problem=problem, near=near, refused=True)
     return None

@@ -599,15 +599,13 @@ def limits(
                 continue
             marked = f"{marked[: hit.start()]}{'■' * len(hit[0])}{marked[hit.end() :]}"
             sign = kind.removeprefix("where")
-            if kind == "plain":
-                continue
-            if sign == kind:
+            if sign != kind:
+                condition = f"{part['c']}{sign}{part['v']}" if "c" in part else part["v"]
+                listed.append(Limit("where", condition, part["words"]))
+            elif kind != "plain":
                 value = part.get("g") or part.get("w") or part["s"] + order
                 listed.append(Limit(_AS.get(kind, kind), value, part["words"]))
                 listed += [Limit("sort", f"{part['s']} desc", part["words"])] if "g" in part and "s" in part else []
-            else:
-                condition = f"{part['c']}{sign}{part['v']}" if "c" in part else part["v"]
-                listed.append(Limit("where", condition, part["words"]))
     return listed, [names[int(mark[1])] for mark in _IN_MARK.finditer(marked) if int(mark[1]) < len(names)]
 
 
@@ -634,7 +632,10 @@ _LIMITED = [
     for name, source in _SOURCES.items()
     if name.partition(".")[0].startswith(("group", "sort", "where", "person", "author", "plain", "only"))
 ]
-_AS = {"author": "person", "plain": "person"}  # `author` is one only if commits are by that name, `plain` is none at all
+_AS = {
+    "author": "person",
+    "plain": "person",
+}  # `author` is one only if commits are by that name, `plain` is none at all
 
 
 def chosen(text: str, declared: str) -> tuple[str, ...]:
