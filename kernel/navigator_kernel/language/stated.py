@@ -586,9 +586,7 @@ def limits(
     whole = _marked(_lower(text), every)
     order = " desc" if _DOWN.search(whole) else ""
     marked = _IN_MARK.sub(lambda hit: hit[0] if int(hit[1]) < len(names) else f"\ue002{hit[1]}\ue001", whole)
-    possible = {
-        kind for kind, gate in _GATES.items() if (kinds or kind) in {kind, _AS.get(kind)} and gate.search(whole)
-    }
+    possible = {kind for kind, gate in _GATES.items() if kinds in {"", kind, _AS.get(kind)} and gate.search(whole)}
     for kind, pattern in [each for each in _LIMITED if each[0].rstrip("=<>!") in possible]:
         for hit in pattern.finditer(marked):
             groups = {"words": hit[0], **{name: part for name, part in hit.groupdict().items() if part}}
@@ -632,10 +630,7 @@ _LIMITED = [
     for name, source in _SOURCES.items()
     if name.partition(".")[0].startswith(("group", "sort", "where", "person", "author", "plain", "only"))
 ]
-_AS = {
-    "author": "person",
-    "plain": "person",
-}  # `author` is one only if commits are by that name, `plain` is none at all
+_AS = {"author": "person", "plain": "person"}  # an author is a person with commits; what is plain sets no limit
 
 
 def chosen(text: str, declared: str) -> tuple[str, ...]:
