@@ -63,6 +63,9 @@ class FileReader(Protocol):
         """The files and folders that `text` names in plain words, and those that the `whole` message, of which it is a
         part, leaves out (`language/targets.py`)."""
 
+    def people(self) -> Sequence[str]:
+        """The authors of the project's last commits."""
+
 
 class Router(Protocol):
     def recognise(self, text: str) -> Action | None:

@@ -22,6 +22,7 @@ LIMIT = 4_000  # characters of a message that can contain several requests; a lo
 MOST = 3  # most clauses, and skills, of one message
 _PIECES = 12  # joints from which a message is a text, not a list of requests
 
+OF_COMMITS = lazy_compile("commit|work (?:by|of)|push|contribut|author|提交|贡献|改|作者", re.IGNORECASE)
 _MASKED = lazy_compile(_SOURCES["_MASKED"], re.DOTALL)
 _JOINT = lazy_compile(_SOURCES["_JOINT"], re.IGNORECASE)
 _STOP = lazy_compile(r"[;；。！？!?.\n]")

@@ -43,6 +43,7 @@ _VALUE = lazy_compile(r":\s*\"([^\"\\\n]{1,40})\"")
 _APART = lazy_compile(r"[\n\r,;\t|\"]+")
 # Words without which a message sets no limit, but for names of columns and values
 _LIMITING = lazy_compile(SOURCES["stated"]["_LIMITING"], re.IGNORECASE)
+_EXPLICIT = lazy_compile(r"group|broken|split|分组")
 _JSON = {".json", ".jsonl", ".ndjson"}
 MOST_CHOICES = 9  # files of a folder in one question
 _HEAD = 64 * 1024  # bytes of a file in which the names of its columns are looked for
@@ -229,13 +230,15 @@ def _not_taken(
     from navigator_kernel.language import stated
 
     reads = [spec for spec in specs if spec.validation in STATED - {"without", "where", "group", "sort", "person"}]
+    table, takes_person = _table(specs, values, request), any(spec.validation == "person" for spec in specs)
     for limit in _limits(specs, values, request)[0]:
+        may_be_none = limit.kind == "group" or (limit.kind == "person" and not takes_person)  # "written by Ann"
+        if may_be_none and limit.value not in table[0] and not _EXPLICIT.search(limit.words):
+            continue
         inside = replace(request, need=limit.words)
-        taken = any(stated.taken(limit, specs, spec) for spec in specs) or (
-            limit.kind == "only" and "columns" in values
-        )
+        taken = any(stated.taken(limit, spec) for spec in specs) or (limit.kind == "only" and "columns" in values)
         if not taken and not any(_stated(spec, inside, values, specs) for spec in reads):
-            near = stated.near(limit, specs, _table(specs, values, request))
+            near = stated.near(limit, specs, table)
             problem = f"this skill cannot limit or order its answer by {limit.words!r}"
             return FileReference(written=limit.words, path=Path(limit.words), problem=problem, near=near, refused=True)
     return None
@@ -369,15 +372,15 @@ def _stated(
             return None
         case _:
             limits, _ = _limits(specs, values, request)
-            taken = dict.fromkeys(filter(None, (stated.taken(limit, specs, spec) for limit in limits)))
+            taken = dict.fromkeys(filter(None, (stated.taken(limit, spec) for limit in limits)))
             return ("\n".join(taken) or None) if spec.validation == "where" else next(iter(taken), None)
 
 
 def _said(request: PreprocessingResult) -> str:
-    """The message without the names of its files."""
+    """The message with a mark, over which no pattern of a limit reaches, for each name of a file."""
     text = request.need
     for file in (*request.files, *request.targets):
-        text = text if file.loose or file.written.startswith("*.") else text.replace(file.written, " ")
+        text = text if file.loose or file.written.startswith("*.") else text.replace(file.written, " \ue003 ")
     return text
 
 
@@ -391,7 +394,7 @@ def _limits(
     if given_text(request.need) or not any(spec.validation in STATED for spec in specs):
         return (), ()
     names, cells = _table(specs, values, request)
-    return stated.limits(text, names, cells)
+    return stated.limits(text, names, cells, request.people)
 
 
 def _table(

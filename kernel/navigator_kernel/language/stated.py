@@ -578,39 +578,38 @@ class Limit(NamedTuple):
 
 
 def limits(
-    text: str, names: Sequence[str] = (), cells: Sequence[str] = (), *, kinds: str = ""
+    text: str, names: Sequence[str] = (), cells: Sequence[str] = (), people: Sequence[str] = (), *, kinds: str = ""
 ) -> tuple[Sequence[Limit], Sequence[str]]:
-    """The limits that the message sets, all or those of `kinds`, in a file with the columns `names` and the values `cells`; and the other columns
-    that it names."""
+    """The limits that the message sets, all or those of `kinds`, in a file with the columns `names` and the values `cells`, in a project
+    with commits by `people`; and the other columns that it names."""
     every, listed = [*names, *cells], list[Limit]()
     whole = _marked(_lower(text), every)
     order = " desc" if _DOWN.search(whole) else ""
     marked = _IN_MARK.sub(lambda hit: hit[0] if int(hit[1]) < len(names) else f"\ue002{hit[1]}\ue001", whole)
-    possible = {kind for kind, gate in _GATES.items() if kinds in {"", kind} and gate.search(whole)}
+    possible = {kind for kind, gate in _GATES.items() if kinds in {"", kind, _AS.get(kind)} and gate.search(whole)}
     for kind, pattern in [each for each in _LIMITED if each[0].rstrip("=<>!") in possible]:
         for hit in pattern.finditer(marked):
             groups = {"words": hit[0], **{name: part for name, part in hit.groupdict().items() if part}}
             part = {
                 name: _IN_MARK.sub(lambda mark: every[int(mark[1])], group).strip() for name, group in groups.items()
             }
+            if kind == "author" and not any(part["w"] in (name, *name.split()) for name in map(_lower, people)):
+                continue
             marked = f"{marked[: hit.start()]}{'■' * len(hit[0])}{marked[hit.end() :]}"
             sign = kind.removeprefix("where")
-            if sign == kind:
-                value = part.get("g") or part.get("w") or part["s"] + order
-                listed.append(Limit(kind, value, part["words"]))
-                listed += [Limit("sort", f"{part['s']} desc", part["words"])] if "g" in part and "s" in part else []
-            else:
+            if sign != kind:
                 condition = f"{part['c']}{sign}{part['v']}" if "c" in part else part["v"]
                 listed.append(Limit("where", condition, part["words"]))
+            elif kind != "plain":
+                value = part.get("g") or part.get("w") or part["s"] + order
+                listed.append(Limit(_AS.get(kind, kind), value, part["words"]))
+                listed += [Limit("sort", f"{part['s']} desc", part["words"])] if "g" in part and "s" in part else []
     return listed, [names[int(mark[1])] for mark in _IN_MARK.finditer(marked) if int(mark[1]) < len(names)]
 
 
-def taken(limit: Limit, specs: Sequence[ParamSpec], spec: ParamSpec) -> str:
+def taken(limit: Limit, spec: ParamSpec) -> str:
     """The value that a parameter gets from the limit; empty if it takes no such limit."""
     value, _, order = limit.value.partition(" desc")
-    of_groups = next((choices(each.choices) for each in specs if each.validation == "group"), {})
-    if limit.kind == "group" and spec.validation == "person":
-        return "" if any(value in words for words in of_groups.values()) else value
     if limit.kind != spec.validation and not (limit.kind == "group" and spec.validation == "sort" and spec.choices):
         return ""  # "by frequency" may be an order
     if not spec.choices:
@@ -629,8 +628,9 @@ _IN_MARK = lazy_compile("[\ue000\ue002](\\d+)\ue001")
 _LIMITED = [
     (name.partition(".")[0], lazy_compile(source))
     for name, source in _SOURCES.items()
-    if name.partition(".")[0].startswith(("group", "sort", "where", "person", "only"))
+    if name.partition(".")[0].startswith(("group", "sort", "where", "person", "author", "plain", "only"))
 ]
+_AS = {"author": "person", "plain": "person"}  # an author is a person with commits; what is plain sets no limit
 
 
 def chosen(text: str, declared: str) -> tuple[str, ...]:

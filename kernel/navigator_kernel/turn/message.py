@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from navigator_kernel.errors import KernelError, NotFound, Refused
-from navigator_kernel.language.clauses import without_refused
+from navigator_kernel.language.clauses import OF_COMMITS, without_refused
 from navigator_kernel.language.words import split_words
 from navigator_kernel.text import language_of, lazy_compile
 from navigator_kernel.values.request import (
@@ -95,6 +95,7 @@ def preprocess(message: Message, files: FileReader, now: str = "") -> Preprocess
         way=message.way,
         targets=tuple(file for file in named if file.written not in parser.references and not file.left_out),
         without=tuple(file for file in named if file.left_out),
+        people=tuple(files.people()) if today and OF_COMMITS.search(plain) else (),
         today=today.isoformat() if today else "",
         language=message.language or language_of(text),
     )

@@ -21,6 +21,7 @@ from navigator_kernel.events import (
 )
 from navigator_kernel.language.clauses import (
     MOST,
+    OF_COMMITS,
     Clause,
     asks_to_look,
     clauses,
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Catalogue, Router
 
 
-_MAY_NAME_PERSON = lazy_compile("commit|push|contribut|author|提交|贡献|改|作者", re.IGNORECASE)
 _HOW_MANY = lazy_compile(r"(?:how[ ]many|[多几][少个]?个?)[ ]?$", re.IGNORECASE)
 _BEFORE_PLACE = r"(?:\b(?:in|inside|under|within|from|of|across)[ \t]+)?(?:\b(?:the|my|our)[ \t]+)?"
 _IN_PLACE = r"\b(?:in|inside|under|within|below|across)[ \t]+(?:(?:the|my|our)[ \t]+)?"
@@ -168,7 +168,7 @@ def _names_another(request: PreprocessingResult, session: Session) -> bool:
 
 def matter(request: PreprocessingResult) -> str:
     """The text for routing, in which only the type of each file is kept, or the name of a file without a type, with the
-    mark of a file: whoever names one wants work done on it. What the message leaves out is not work."""
+    mark of a file: whoever names one wants work done on it. What is left out, and who it was, is not work."""
     from navigator_kernel.language.stated import limits
 
     text = request.need
@@ -179,9 +179,7 @@ def matter(request: PreprocessingResult) -> str:
         path = PurePath(paths.get(name, name))
         kind = next((end[1:] for end in reversed(path.suffixes) if not end[1:].isdigit()), path.name)
         text = text.replace(f"@{name}", f"@{kind}").replace(name, f"@{kind}")
-    for limit in (
-        limits(text, kinds="person")[0] if _MAY_NAME_PERSON.search(text) else ()
-    ):  # who it was says nothing of what is to be done
+    for limit in limits(text, people=request.people, kinds="person")[0] if OF_COMMITS.search(text) else ():
         author = "作者" if request.language == "zh" else "author"
         text = lazy_compile(re.escape(limit.value), re.IGNORECASE).sub(author, text, count=1)
     return text
@@ -408,7 +406,7 @@ def _by_target(retrieval: Retrieval, request: PreprocessingResult, catalogue: Ca
     fits = "path_exists" in kinds and bool(usable)
     fits |= any(("folder_exists" if file.folder else "file_exists") in kinds for file in usable)
     fits |= "endings" in kinds and bool(endings(request.need))
-    fits |= "person" in kinds and any(limit.kind == "person" for limit in limits(request.need)[0])
+    fits |= "person" in kinds and bool(limits(request.need, people=request.people, kinds="person")[0])
     timed = "since" in kinds and request.today and any(period(request.need, date.fromisoformat(request.today)))
     return Skills(names=(name,)) if fits or timed else None
 

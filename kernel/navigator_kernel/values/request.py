@@ -101,10 +101,10 @@ class Handoff(Struct, frozen=True, kw_only=True):
 class PreprocessingResult(Struct, frozen=True, kw_only=True):
     """PRE-2..5. `cleaned_content` is the message without instructions, with files expanded in place;
     `need` is the same with files as bare paths, for routing. `files` are those with a mark, `targets` what is named in
-    plain words, `without` what they leave out. `base` is the folder to which the arguments of a command are relative,
-    `today` the date in ISO 8601. In a workflow, `handed` is the result of the previous step; `before` are the last
-    run's values, which a message that continues it does not repeat; `likely` are the skills that routing found, best
-    first."""
+    plain words, `without` what they leave out; `people` are the authors of the project's commits, if it may be about
+    them. `base` is the folder to which the arguments of a command are relative, `today` the date in ISO 8601. In a
+    workflow, `handed` is the result of the previous step; `before` are the last run's values, which a message that
+    continues it does not repeat; `likely` are the skills that routing found, best first."""
 
     original: str
     cleaned_content: str
@@ -119,6 +119,7 @@ class PreprocessingResult(Struct, frozen=True, kw_only=True):
     handed: Handoff | None = None
     base: Path = Path()
     targets: tuple[FileReference, ...] = ()
+    people: tuple[str, ...] = ()
     without: tuple[FileReference, ...] = ()
     today: str = ""
     before: Mapping[str, str] = field(default_factory=dict)

@@ -91,6 +91,10 @@ class ProjectFiles(Struct, frozen=True):
         in `/`. What git ignores, hidden folders, vendored code and the kernel's own folder are left out."""
         return looked_up((self.root, "files"), self._listed)
 
+    def people(self) -> Sequence[str]:
+        """The authors of the last commits; none without git."""
+        return looked_up((self.root, "people"), lambda: tuple(dict.fromkeys(_by_git(self.root, _AUTHORS) or ())))
+
     def _listed(self) -> Sequence[str]:
         names = _by_git(self.root)
         files = (
@@ -232,15 +236,16 @@ _BYTES = 4 * 1024 * 1024
 _QUIET = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "safe.bareRepository=explicit", "core.quotePath=false")
 _GIT = ("git", *(word for setting in _QUIET for word in ("-c", setting)))
 _LIST = (*_GIT, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+_AUTHORS = (*_GIT, "log", "-z", "--no-show-signature", "--format=%aN", "--max-count=5000")
 _NOBODYS = frozenset({"mybox", "node_modules", "__pycache__", "vendor", "third_party"})
 
 
-def _by_git(root: Path) -> Sequence[str] | None:
-    """The files that git lists; None without git, or if the work tree is not the person's own."""
+def _by_git(root: Path, argv: Sequence[str] = _LIST) -> Sequence[str] | None:
+    """The files, or authors, that git lists; None without git, or if the work tree is not the person's own."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
-        done = subprocess.run(_LIST, cwd=root, env=env, capture_output=True, timeout=SECONDS, check=True)
+        done = subprocess.run(argv, cwd=root, env=env, capture_output=True, timeout=SECONDS, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     return [os.fsdecode(name) for name in done.stdout[:_BYTES].split(b"\0") if name]

@@ -249,6 +249,9 @@ class _AnyFile:
     def find(self, text: str, today: date, whole: str = "") -> tuple[FileReference, ...]:  # noqa: ARG002 - the port
         return ()
 
+    def people(self) -> tuple[str, ...]:
+        return ()
+
 
 # `navigator eval --against`: lists the messages that another setting or description would route differently.
 
