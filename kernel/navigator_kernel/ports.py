@@ -166,15 +166,15 @@ class DispatchPorts(Struct, frozen=True, kw_only=True):
     """The parts of a project that a dispatcher, or a worker on another machine, may use. `local` makes an in-process
     dispatcher that knows no task yet, `digest` returns the digest of the skill that a packet is for, empty if it is for
     none (KernelError if the skill cannot be used), and `failed` the report of an error, with the seconds it took.
-    `folder` is that of a packet's skill, None for a skill of one file; `agree` says yes to what a run asks, as `--yes`.
-    """
+    `files` are those of a packet's skill that its digest is over, by path, none for a skill of one file; `agree` says
+    yes to what a run asks, as `--yes`."""
 
     root: Path
     clock: Clock
     local: Callable[[], Dispatcher]
     digest: Callable[[Packet], str]
     failed: Callable[[Packet, BaseException, float], Report]
-    folder: Callable[[Packet], Path | None]
+    files: Callable[[Packet], Mapping[str, Path]]
     agree: Callable[[str], None]
     project: ProjectPorts
 

@@ -16,8 +16,6 @@ from msgspec import Struct
 from nats.js.errors import BucketNotFoundError, NotFoundError
 
 from navigator_kernel.errors import IntegrityMismatch
-from navigator_kernel.skills.catalog.receipts import skill_files
-from navigator_kernel.skills.formats.names import NAME
 from navigator_kernel.text import lazy_compile
 from navigator_nats import broker
 
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
 BUCKET = "NAV_SKILLS"
 STREAM = f"OBJ_{BUCKET}"
 READ = f"$JS.API.DIRECT.GET.{STREAM}"
+_NAME = lazy_compile(r"\w[\w-]{0,63}")
 _DIGEST = lazy_compile(r"sha256:[0-9a-f]{64}")
 LARGEST = 64 * 1024 * 1024  # bytes of one skill; a larger one must be installed on the worker
 
@@ -65,12 +64,10 @@ async def put(jetstream: JetStreamContext, ports: DispatchPorts, packet: Packet,
     with suppress(NotFoundError, *broker.GONE):
         if not (await _object(jetstream, digest)).deleted:
             return
-    if (folder := ports.folder(packet)) is None:
+    present = ports.files(packet)
+    if not present or sum(file.stat().st_size for file in present.values()) > LARGEST:
         return
-    paths = [folder / file.path for file in skill_files(folder)]  # those that the digest is over
-    if sum(path.stat().st_size for path in paths) > LARGEST:
-        return
-    files = [(path.relative_to(folder).as_posix(), path.stat().st_mode & 0o111, path.read_bytes()) for path in paths]
+    files = [(path, file.stat().st_mode & 0o111, file.read_bytes()) for path, file in present.items()]
     if ports.digest(packet) != digest:  # it changed meanwhile: a later packet has the new digest
         return
     try:
@@ -87,7 +84,7 @@ async def fetched(jetstream: JetStreamContext, ports: DispatchPorts, packet: Pac
 
     target = packet.task_spec.target
     name = target.partition(":")[2]
-    if not (_DIGEST.fullmatch(digest) and NAME.fullmatch(name)):  # both become names of folders
+    if not (_DIGEST.fullmatch(digest) and _NAME.fullmatch(name)):  # both are put into paths
         raise IntegrityMismatch(f"{target!r} with its digest {digest!r} is no skill")
     folder = ports.project.state / "fetched" / digest.rpartition(":")[2]
     if not (folder / name / "SKILL.md").is_file():

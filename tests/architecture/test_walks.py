@@ -44,5 +44,5 @@ def test_rooms() -> None:
 
 
 def test_lines() -> None:
-    assert sum(map(line_count, python_files("kernel"))) <= 74_948  # goal 42,000
-    assert sum(map(line_count, python_files("kernel/navigator_kernel"))) <= 70_029  # goal 36,000
+    assert sum(map(line_count, python_files("kernel"))) <= 74_988  # goal 42,000
+    assert sum(map(line_count, python_files("kernel/navigator_kernel"))) <= 70_067  # goal 36,000

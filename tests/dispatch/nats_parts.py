@@ -43,7 +43,7 @@ def ports_of(agents: Mapping[str, Agent], digest: str = "") -> DispatchPorts:
         local=lambda: InProcessDispatcher(agents, clock),
         digest=lambda _packet: digest,
         failed=failed,
-        folder=lambda _packet: None,
+        files=lambda _packet: {},
         agree=lambda _run: None,
         project=ProjectPorts(root=Path(), state=Path(), writer=FolderWriter([]), encoder=lambda: None),
     )

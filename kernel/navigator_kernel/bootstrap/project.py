@@ -622,6 +622,7 @@ class Project:
         """What a dispatcher, and a worker for other machines, may use."""
         from navigator_kernel.dispatch import InProcessDispatcher, failure
         from navigator_kernel.ports import DispatchPorts
+        from navigator_kernel.skills.catalog.receipts import skill_files
         from navigator_kernel.values.packet import Meta
 
         plugins, (agents, owners) = self.plugins.plugins, self._agents
@@ -631,6 +632,10 @@ class Project:
 
         def digest(packet: Packet) -> str:
             return self.catalogue.create_executor(packet.task_spec.target).digest if packet.agent == "skills" else ""
+
+        def files(packet: Packet) -> Mapping[str, Path]:
+            folder = self.catalogue.create_executor(packet.task_spec.target).skill.folder
+            return {file.path: folder / file.path for file in skill_files(folder)} if folder else {}
 
         def failed(packet: Packet, error: BaseException, seconds: float) -> Report:
             meta = Meta(agent=packet.agent, time=round(seconds, 3), ts=self.clock.now())
@@ -642,7 +647,7 @@ class Project:
             local=lambda: InProcessDispatcher(agents, self.clock, observe),
             digest=digest,
             failed=failed,
-            folder=lambda packet: self.catalogue.create_executor(packet.task_spec.target).skill.folder,
+            files=files,
             agree=self.consents.allow_orders,
             project=self.plugin_ports,
         )
