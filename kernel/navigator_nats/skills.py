@@ -85,7 +85,7 @@ async def fetched(jetstream: JetStreamContext, ports: DispatchPorts, packet: Pac
     target = packet.task_spec.target
     name = target.partition(":")[2]
     if not (_DIGEST.fullmatch(digest) and _NAME.fullmatch(name)):  # both are put into paths
-        raise IntegrityMismatch(f"{target!r} with its digest {digest!r} is no skill")
+        raise IntegrityMismatch(f"{target!r} with its digest {digest!r} is not a skill")
     folder = ports.project.state / "fetched" / digest.rpartition(":")[2]
     if not (folder / name / "SKILL.md").is_file():
         try:
