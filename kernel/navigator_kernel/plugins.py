@@ -199,12 +199,11 @@ def _items(
     return found
 
 
-def build_manager(*, trace: bool | None = None, tell: Callable[[str], None] = warn) -> Plugins:
-    """A manager that knows the hooks and no plugin; `trace` is NAVIGATOR_TRACE's unless given."""
+def build_manager(*, tell: Callable[[str], None] = warn) -> Plugins:
+    """A manager that knows the hooks and no plugin."""
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
-    traced = os.environ.get(TRACE) == "1" if trace is None else trace
-    return Plugins(manager=manager, trace=traced, tell=tell)
+    return Plugins(manager=manager, trace=os.environ.get(TRACE) == "1", tell=tell)
 
 
 def add_folders(

@@ -101,18 +101,18 @@ def escape_controls(text: str) -> str:
     return _UNWANTED.sub(lambda hit: hit.group().encode("unicode_escape").decode(), lines)
 
 
-def shown_lines(text: str, mark: str = "│ ") -> str:
-    """`text` for a person to approve: nothing in it is invisible or out of sight. Each line begins with `mark`, each
+def shown_lines(text: str) -> str:
+    """`text` for a person to approve: nothing in it is invisible or out of sight. Each line begins with `│ `, each
     further piece of a long one with `│…`; many blanks or empty lines are counted (`␠×2000`, `↵×90`)."""
     shown: list[str] = []
     for is_empty, group in groupby(text.split("\n"), key=lambda line: not line):
         lines = list(group)
         if is_empty and len(lines) > EMPTY:
-            shown.append(f"{mark}↵×{len(lines)}")
+            shown.append(f"│ ↵×{len(lines)}")
             continue
         for line in map(shown_line, lines):
             pieces = [line[at : at + WIDEST] for at in range(0, max(len(line), 1), WIDEST)]
-            shown += [f"{mark if not at else '│…'}{piece}" for at, piece in enumerate(pieces)]
+            shown += [f"{'│…' if at else '│ '}{piece}" for at, piece in enumerate(pieces)]
     return "\n".join(shown)
 
 

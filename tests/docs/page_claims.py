@@ -17,7 +17,7 @@ FOLDERS = ("docs", "bin", "agents", "kernel", ".claude", "tests", "mybox")
 LANGUAGES = ("", "console", "bash", "sh", "text")  # of code fences with commands
 MADE = frozenset(
     {path.partition("/<")[0] for right in TABLE for path in right.writes if "/" in path}
-    | {".claude/skills/.navigator", ".claude/skills/skills.db", "mybox/temp"}
+    | {".claude/skills/.navigator", ".claude/skills/skills.db", "mybox/.gitignore", "mybox/temp"}
 )  # created at run time, so not in the source tree
 
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```", re.DOTALL | re.MULTILINE)

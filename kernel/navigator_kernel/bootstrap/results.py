@@ -44,12 +44,12 @@ class RunResult(Struct, frozen=True, kw_only=True):
     is_disarmed: bool
 
 
-def runs_with_results(project: Project, most: int = NEWEST) -> tuple[str, ...]:
+def runs_with_results(project: Project) -> tuple[str, ...]:
     """The newest runs whose workspaces hold results, newest first."""
     found = sorted(_workspaces(project), key=lambda path: path.stat().st_mtime, reverse=True)
     runs: list[str] = []
     for path in found:
-        if len(runs) < most and _results(path):
+        if len(runs) < NEWEST and _results(path):
             runs.append(path.name)
     return tuple(runs)
 

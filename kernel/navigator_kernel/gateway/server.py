@@ -89,7 +89,7 @@ def endpoints_of(gateway: Gateway) -> Sequence[Endpoint]:
     return described((*ENDPOINTS, *more))
 
 
-def application(gateway: Gateway, places: Sequence[str], buckets: Buckets | None = None) -> Starlette:
+def application(gateway: Gateway, places: Sequence[str]) -> Starlette:
     """Creates the application. `places` are the hosts, with their ports, that requests may name."""
 
     @asynccontextmanager
@@ -107,7 +107,7 @@ def application(gateway: Gateway, places: Sequence[str], buckets: Buckets | None
         places=places,
         caller=gateway.tokens.caller,
         requests=requests,
-        buckets=buckets or Buckets(),
+        buckets=Buckets(),
         open_paths={*OPEN, *page_files()},
         open_folder=f"/{INDEX}/" if gateway.publishes else None,
     )

@@ -43,7 +43,10 @@ _VALUE = lazy_compile(r":\s*\"([^\"\\\n]{1,40})\"")
 _APART = lazy_compile(r"[\n\r,;\t|\"]+")
 # Words without which a message sets no limit, but for names of columns and values
 _LIMITING = lazy_compile(SOURCES["stated"]["_LIMITING"], re.IGNORECASE)
-_EXPLICIT = lazy_compile(r"group|broken|split|分组")
+# Groups that are meant as such even if nothing has them
+_EXPLICIT = lazy_compile(
+    r"group|broken|split|分组|(?:by|per) (?:hour|day|week|month|quarter|year)|[按每].*(?:小时|[天日周月年]|季度)"
+)
 _JSON = {".json", ".jsonl", ".ndjson"}
 MOST_CHOICES = 9  # files of a folder in one question
 _HEAD = 64 * 1024  # bytes of a file in which the names of its columns are looked for

@@ -269,11 +269,17 @@ class _Finder:
                 yield _Mention(name, at, (name,) if what else self._called(name), what == "folder")
 
     def _paths(self) -> Iterator[_Mention]:
-        """Words with a slash or a dot before them, as `.env`; what names nothing counts only below a real folder."""
+        """Words with a slash or a dot in them, as `.env`; what names nothing counts only below a real folder."""
         for hit in _CHUNK.finditer(self.text):
             word = hit.group().rstrip(".:~")
             dotted = _DOTTED.search(word)
-            if ("/" not in word and not dotted) or word.lower() in _GENERAL or len(word) > LONGEST:
+            if word.lower() in _GENERAL or len(word) > LONGEST:
+                continue
+            if "/" not in word and not dotted:  # one whose ending says little, as `app.js`, if there is such a file
+                span = hit.start(), hit.start() + len(word)
+                paths = self._called(word) if "." in word and span not in self._taken else ()
+                if paths and self._take(*span):
+                    yield _Mention(word, hit.start(), paths)
                 continue
             first = dotted.start() if dotted and "/" not in word else 0
             # Chinese may stand beside a path without a blank
@@ -431,7 +437,7 @@ class _Finder:
         """The files of a kind whose paths have the words before it; by its day, if one is said."""
         from navigator_kernel.language.stated import day
 
-        files = [path for path in self.listing if not path.endswith("/") and _ends(path, endings)]
+        files = [path for path in self.listing if not path.endswith("/") and fold(path).endswith(endings)]
         when = day(self.text, self.today) if self.today else None
         if when is not None:
             files = [path for path in files if _is_of(path, when)] or [
@@ -498,10 +504,6 @@ def _by_last(paths: Iterable[str]) -> Mapping[str, Sequence[str]]:
 def _is_cut(words: str, at: int) -> bool:
     """Whether a name may begin at `at`: not inside an English word."""
     return not (words[at].isascii() and words[at - 1].isascii()) or words[at - 1].isspace()
-
-
-def _ends(path: str, endings: tuple[str, ...]) -> bool:
-    return fold(path).endswith(endings)
 
 
 def _says(path: str, word: str) -> bool:

@@ -74,7 +74,7 @@ def dumps(plan: WorkflowPlan) -> str:
     for at, step in enumerate(plan.steps, 1):
         agent = "" if step.agent == "skills" else step.agent
         items = {"skill": step.skill, "agent": agent, "input": step.input, "output": step.output}
-        body += [f"## Step {at}: {_line(step.text)}", ""]
+        body += [f"## Step {at}: {clean(step.text, lines=False)}", ""]
         body += [f"- {key}: {_value(value)}" for key, value in items.items() if value]
         body.append("")
     return "\n".join(body)
@@ -166,10 +166,6 @@ def _yaml(value: dict[str, Any], indent: str = "") -> Iterator[str]:
             yield from _yaml(item, indent + "  ")
         else:
             yield f"{indent}{key}: {yaml_flow(item)}"
-
-
-def _line(text: str) -> str:
-    return clean(text, lines=False)
 
 
 def _value(text: str) -> str:

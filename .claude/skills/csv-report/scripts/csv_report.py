@@ -35,10 +35,10 @@ HUGE = 1e300  # from here on a sum may be no number any more
 FREQUENT = 5
 COLUMNS = 500  # columns of a report
 TEXT = 200  # characters of a value that are shown
-TOLD = 3  # columns that the summary tells of
+IN_SUMMARY = 3  # columns of numbers in the summary
 GROUPS, LISTED = 200, 20  # groups, and rows in an order, in the answer
 FIGURES = ("sum", "mean", "min", "max")  # of each group
-GROUPS_TOLD = 12  # groups that the summary tells of
+GROUPS_IN_SUMMARY = 12
 CONDITION = re.compile(r"(.*?)(>=|<=|!=|=|>|<)(.*)", re.DOTALL)
 
 Figures = dict[str, Any]
@@ -49,8 +49,8 @@ def report(path: Path, source: str, asked: argparse.Namespace) -> dict[str, Any]
     """`{summary, source, encoding, delimiter, rows, columns: {name: figures}, groups, text}` of the rows asked for."""
     data = path.read_bytes()
     if data.startswith(b"PK\x03\x04"):
-        told = "the file is a workbook or an archive: save it as CSV"
-        raise SystemExit(say(told, "这是工作簿或压缩文件，请先另存为 CSV"))
+        message = "the file is a workbook or an archive: save it as CSV"
+        raise SystemExit(say(message, "这是工作簿或压缩文件，请先另存为 CSV"))
     encoding = encoding_of(data)
     text = data.decode(encoding, "replace")
     separator = delimiter(text)
@@ -79,17 +79,17 @@ def report(path: Path, source: str, asked: argparse.Namespace) -> dict[str, Any]
     }
     name = say(f"{source}, {', '.join(limits)}", f"{source}（{', '.join(limits)}）") if limits else source
     if not by:
-        said = sentence(name, len(body), len(head), columns)
-        listed = first_rows((head, body), asked, comma=comma)
+        summary = sentence(name, len(body), len(head), columns)
+        first = first_rows((head, body), asked, comma=comma)
         if asked.sort:
             at = head.index(chosen(head, [asked.sort.removesuffix(" desc")])[0])
-            said += say(f"; first by {head[at]}: ", f"；按 {head[at]} 排在前面的：")
-            said += ", ".join(line[2:-2].split(" | ")[at] for line in listed[2:7])
-        text = "\n".join([*table(columns), *(["", *listed] if listed else [])])
-        return {"summary": said, **about, "text": text}
+            summary += say(f"; first by {head[at]}: ", f"；按 {head[at]} 排在前面的：")
+            summary += ", ".join(line[2:-2].split(" | ")[at] for line in first[2:7])
+        text = "\n".join([*table(columns), *(["", *first] if first else [])])
+        return {"summary": summary, **about, "text": text}
     groups = groups_of((head, body), by, names, asked, comma=comma)
     shown_groups = groups[: int(asked.top) if asked.top else GROUPS]
-    numbers = [each for each in names if any(held["columns"][each]["type"] == "number" for held in groups)]
+    numbers = [each for each in names if any(group["columns"][each]["type"] == "number" for group in groups)]
     return {
         "summary": sentence_of_groups(name, by, shown_groups, numbers, len(groups)),
         **about,
@@ -119,13 +119,13 @@ def condition(head: list[str], body: list[list[str]], written: str) -> tuple[int
 
 
 def no_value(value: str, cells: Sequence[str], column: str) -> str:
-    """What is said of a value that no cell holds, with the values that are like it, else the most frequent ones."""
+    """The message for a value that no cell holds, with the values that are like it, else the most frequent ones."""
     kinds = [cell for cell, _ in Counter(plain(cell) for cell in cells if cell.strip()).most_common(1_000)]
     words = [cell for cell in kinds if not number_in(cell)] or kinds
     near = words if len(words) <= 8 else get_close_matches(value, words, 3, 0.6) or words[:8]
     listed, chinese = ", ".join(map(repr, near)), f"{column!r} 这一列" if column else "表中"
-    told = f"there is no {value!r} in {f'the column {column!r}' if column else 'the table'}: there are {listed}"
-    return say(told, f"{chinese}没有 {value!r}，有 {listed}")
+    message = f"there is no {value!r} in {f'the column {column!r}' if column else 'the table'}: there are {listed}"
+    return say(message, f"{chinese}没有 {value!r}，有 {listed}")
 
 
 def is_met(cell: str, sign: str, value: str) -> bool:
@@ -150,11 +150,11 @@ def groups_of(
 ) -> list[dict[str, Any]]:
     """`{value, rows, columns: {name: figures}}` of each value of the column `by`, in the order that is asked for."""
     head, body = rows
-    held: dict[str, list[list[str]]] = {}
+    rows_with: dict[str, list[list[str]]] = {}
     for row in body:
-        held.setdefault(plain(row[head.index(by)]), []).append(row)
+        rows_with.setdefault(plain(row[head.index(by)]), []).append(row)
     groups: list[dict[str, Any]] = []
-    for value, some in held.items():
+    for value, some in rows_with.items():
         columns = {name: figures([row[head.index(name)] for row in some], comma=comma) for name in names}
         groups.append({"value": value, "rows": len(some), "columns": columns})
     column = chosen(head, [asked.sort.removesuffix(" desc")])[0] if asked.sort else ""
@@ -169,16 +169,16 @@ def groups_of(
 
 def sentence_of_groups(source: str, by: str, groups: list[dict[str, Any]], numbers: list[str], total: int) -> str:
     """The sum and the mean of each group, in the person's language."""
-    told = []
-    for group in groups[:GROUPS_TOLD]:
+    clauses = []
+    for group in groups[:GROUPS_IN_SUMMARY]:
         parts = [say(many(group["rows"], "row"), f"{group['rows']:,} 行")]
-        for name in ([name for name in numbers if not NAME_OF_KEY.search(name)] or numbers)[:TOLD]:
-            if (held := group["columns"][name])["type"] == "number":
-                both = [shown(held[key], held.get("unit", "")) for key in ("sum", "mean")]
+        for name in ([name for name in numbers if not NAME_OF_KEY.search(name)] or numbers)[:IN_SUMMARY]:
+            if (column := group["columns"][name])["type"] == "number":
+                both = [shown(column[key], column.get("unit", "")) for key in ("sum", "mean")]
                 parts.append(say("{} sum {}, mean {}", "{} 合计 {}，平均 {}").format(name, *both))
-        told.append(f"{group['value'] or '?'}{say(': ', '：')}{say(', ', '，').join(parts)}")
-    told += [say(f"and {more:,} more", f"还有 {more:,} 个")] if (more := total - len(told)) else []
-    return say(f"{source} by {by}: {'; '.join(told)}", f"{source} 按{by}：{'；'.join(told)}")
+        clauses.append(f"{group['value'] or '?'}{say(': ', '：')}{say(', ', '，').join(parts)}")
+    clauses += [say(f"and {more:,} more", f"还有 {more:,} 个")] if (more := total - len(clauses)) else []
+    return say(f"{source} by {by}: {'; '.join(clauses)}", f"{source} 按{by}：{'；'.join(clauses)}")
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -193,8 +193,8 @@ def table_of_groups(by: str, groups: list[dict[str, Any]], numbers: list[str]) -
     rows = []
     for group in groups:
         cells = [group["value"], f"{group['rows']:,}"]
-        for held in (group["columns"][name] for name in numbers):
-            cells += [shown(held[key], held.get("unit", "")) if key in held else "" for key in FIGURES]
+        for column in (group["columns"][name] for name in numbers):
+            cells += [shown(column[key], column.get("unit", "")) if key in column else "" for key in FIGURES]
         rows.append(cells)
     return markdown([by, say("rows", "行数"), *(f"{name} {word}" for name in numbers for word in words)], rows)
 
@@ -216,16 +216,16 @@ def first_rows(rows: Table, asked: argparse.Namespace, *, comma: bool) -> list[s
 
 def sentence(source: str, rows: int, width: int, columns: dict[str, Figures]) -> str:
     """Rows, columns, and the figures of the first columns of numbers that are no keys, in the person's language."""
-    told = [say(f"{many(rows, 'row')}, {many(width, 'column')}", f"{rows:,} 行、{width:,} 列")]
-    numbers = [name for name, held in columns.items() if held["type"] == "number"]
-    for name in ([name for name in numbers if not NAME_OF_KEY.search(name)] or numbers)[:TOLD]:
+    clauses = [say(f"{many(rows, 'row')}, {many(width, 'column')}", f"{rows:,} 行、{width:,} 列")]
+    numbers = [name for name, column in columns.items() if column["type"] == "number"]
+    for name in ([name for name in numbers if not NAME_OF_KEY.search(name)] or numbers)[:IN_SUMMARY]:
         total, mean = (shown(columns[name][key], columns[name].get("unit", "")) for key in ("sum", "mean"))
-        told.append(say(f"{name}: sum {total}, mean {mean}", f"{name}：合计 {total}，平均 {mean}"))
-    empty = [(name, held["missing"]) for name, held in columns.items() if held["missing"]]
+        clauses.append(say(f"{name}: sum {total}, mean {mean}", f"{name}：合计 {total}，平均 {mean}"))
+    empty = [(name, column["missing"]) for name, column in columns.items() if column["missing"]]
     if empty:
-        listed = ", ".join(f"{name} {number:,}" for name, number in empty[:TOLD])
-        told.append(say(f"missing values: {listed}", f"缺失值：{listed}"))
-    return say(f"{source}: {'; '.join(told)}", f"{source}：{'；'.join(told)}")
+        listed = ", ".join(f"{name} {number:,}" for name, number in empty[:IN_SUMMARY])
+        clauses.append(say(f"missing values: {listed}", f"缺失值：{listed}"))
+    return say(f"{source}: {'; '.join(clauses)}", f"{source}：{'；'.join(clauses)}")
 
 
 def table(columns: dict[str, Figures]) -> list[str]:
@@ -234,12 +234,12 @@ def table(columns: dict[str, Figures]) -> list[str]:
         "column type missing sum mean median min max frequent", "列 类型 缺失 合计 平均 中位数 最小 最大 常见值"
     ).split()
     rows = []
-    for name, held in columns.items():
-        kind = say(held["type"], "数字" if held["type"] == "number" else "文本")
+    for name, column in columns.items():
+        kind = say(column["type"], "数字" if column["type"] == "number" else "文本")
         keys = ("sum", "mean", "median", "min", "max")
-        numbers = [shown(held[key], held.get("unit", "")) if key in held else "" for key in keys]
-        common = ", ".join(f"{top['value']} ({top['count']})" for top in held.get("top", ()))
-        rows.append([name, kind, f"{held['missing']:,}", *numbers, common])
+        numbers = [shown(column[key], column.get("unit", "")) if key in column else "" for key in keys]
+        common = ", ".join(f"{top['value']} ({top['count']})" for top in column.get("top", ()))
+        rows.append([name, kind, f"{column['missing']:,}", *numbers, common])
     return markdown(heads, rows)
 
 
@@ -264,8 +264,8 @@ def chosen(names: list[str], wanted: Sequence[str]) -> list[str]:
     unknown = next((name for name in wanted if name.casefold() not in alike), None)
     if unknown is not None:
         there = ", ".join(map(repr, names[:20]))
-        told = f"there is no column {unknown!r}: there are {there}"
-        raise SystemExit(say(told, f"没有 {unknown!r} 这一列，只有 {there}"))
+        message = f"there is no column {unknown!r}: there are {there}"
+        raise SystemExit(say(message, f"没有 {unknown!r} 这一列，只有 {there}"))
     return [name if name in names else alike[name.casefold()] for name in wanted] or names
 
 
@@ -301,17 +301,17 @@ def has_decimal_commas(rows: list[list[str]]) -> bool:
 
 def figures(cells: list[str], *, comma: bool) -> Figures:
     """What a column holds; it is of numbers where every cell that is not empty is one, all with the same unit."""
-    held = [cell.strip() for cell in cells if cell.strip()]
-    missing = len(cells) - len(held)
-    bare, unit = without_unit(held)
+    filled = [cell.strip() for cell in cells if cell.strip()]
+    missing = len(cells) - len(filled)
+    bare, unit = without_unit(filled)
     if numbers := numbers_of(bare, comma=comma):
         total = fsum(numbers)
         found: Figures = {"type": "number", "missing": missing, "min": min(numbers), "max": max(numbers), "sum": total}
         found |= {"mean": total / len(numbers), "median": median(numbers)}
         return {**found, "unit": unit} if unit else found
-    common = sorted(Counter(held).items(), key=lambda item: (-item[1], item[0]))[:FREQUENT]
+    common = sorted(Counter(filled).items(), key=lambda item: (-item[1], item[0]))[:FREQUENT]
     top = [{"value": plain(value), "count": number} for value, number in common]
-    return {"type": "text", "missing": missing, "distinct": len(set(held)), "top": top}
+    return {"type": "text", "missing": missing, "distinct": len(set(filled)), "top": top}
 
 
 def without_unit(cells: list[str]) -> tuple[list[str], str]:
@@ -390,8 +390,8 @@ def main() -> None:
     try:
         found = report(*place(given.input), given)
     except OSError as error:
-        told = say(f"{given.input!r} cannot be read: {error.strerror}", f"不能读取 {given.input!r}：{error.strerror}")
-        raise SystemExit(told) from error
+        message = say(f"{given.input!r} cannot be read: {error.strerror}", f"不能读取 {given.input!r}：{error.strerror}")
+        raise SystemExit(message) from error
     Path("report.md").write_text(f"{found['text']}\n", encoding="utf-8")
     sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
 

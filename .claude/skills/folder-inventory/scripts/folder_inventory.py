@@ -106,12 +106,12 @@ def sentence(name: str, data: dict[str, Any], kind: str) -> str:
     largest = f"{data['largest'][0]['file']} ({readable(data['largest'][0]['bytes'])})"
     if CHINESE:
         of = f"共 {files:,} 个 {kind} 文件" if kind else f"{folders:,} 个子文件夹，共 {files:,} 个文件"
-        told = f"{name or '整个项目'}：{of}，{size}；最大的是 {largest}"
-        return told + (f"；{groups:,} 组重复文件，多占 {spare}" if groups else "")
+        summary = f"{name or '整个项目'}：{of}，{size}；最大的是 {largest}"
+        return summary + (f"；{groups:,} 组重复文件，多占 {spare}" if groups else "")
     of = many(files, f"{kind} file") if kind else f"{many(files, 'file')} in {many(folders, 'folder')}"
-    told = f"{name or 'the project'}: {of}, {size}"
-    told += f"; the largest is {largest}"
-    return told + (f"; {many(groups, 'group')} of duplicates with {spare} of copies" if groups else "")
+    summary = f"{name or 'the project'}: {of}, {size}"
+    summary += f"; the largest is {largest}"
+    return summary + (f"; {many(groups, 'group')} of duplicates with {spare} of copies" if groups else "")
 
 
 def text_of(begin: str, data: dict[str, Any]) -> str:
@@ -203,15 +203,15 @@ def ignored_by_git(folder: Path) -> frozenset[str]:
 def note(entry: os.DirEntry[str], found: Found) -> None:
     """Adds one entry that is no folder."""
     try:
-        held = entry.stat(follow_symlinks=False)
+        status = entry.stat(follow_symlinks=False)
     except OSError:
         found.skipped["unreadable"] += 1
         return
-    if stat.S_ISREG(held.st_mode):
-        node = (held.st_dev, held.st_ino)
-        found.files.append(File(path=entry.path, size=held.st_size, changed=held.st_mtime, node=node))
+    if stat.S_ISREG(status.st_mode):
+        node = (status.st_dev, status.st_ino)
+        found.files.append(File(path=entry.path, size=status.st_size, changed=status.st_mtime, node=node))
     else:
-        found.skipped["links" if stat.S_ISLNK(held.st_mode) else "special"] += 1
+        found.skipped["links" if stat.S_ISLNK(status.st_mode) else "special"] += 1
 
 
 def by_type(files: Sequence[File]) -> list[dict[str, object]]:
@@ -252,20 +252,20 @@ def grouped(files: Iterable[File], key: Callable[[File], object]) -> list[list[F
     found: defaultdict[object, list[File]] = defaultdict(list)
     for file in files:
         found[key(file)].append(file)
-    return [sorted(group, key=by_name) for held, group in found.items() if held is not None and len(group) > 1]
+    return [sorted(group, key=by_name) for digest, group in found.items() if digest is not None and len(group) > 1]
 
 
 def digest(path: str, limit: int) -> bytes | None:
     """What the first `limit` bytes hash to; None where the file cannot be read any more."""
-    held = hashlib.sha256()
+    digest = hashlib.sha256()
     try:
         with Path(path).open("rb") as file:
             while limit > 0 and (piece := file.read(min(limit, HEAD))):
-                held.update(piece)
+                digest.update(piece)
                 limit -= len(piece)
     except OSError:
         return None
-    return held.digest()
+    return digest.digest()
 
 
 def spare_bytes(group: Sequence[File]) -> int:
@@ -333,8 +333,8 @@ def place(written: str) -> tuple[Path, str]:
 
 def number(written: str) -> int:
     if not re.fullmatch(r"[0-9]{1,3}", written) or not 1 <= int(written) <= MOST:
-        told = f"{written!r} is no number of files: write 1 to {MOST}"
-        raise SystemExit(say(told, f"{written!r} 不是文件数：请写 1 到 {MOST}"))
+        message = f"{written!r} is no number of files: write 1 to {MOST}"
+        raise SystemExit(say(message, f"{written!r} 不是文件数：请写 1 到 {MOST}"))
     return int(written)
 
 

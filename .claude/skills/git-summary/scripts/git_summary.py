@@ -73,7 +73,7 @@ def summary(written: str, since: str, until: str, author: str) -> dict[str, obje
     author or by all."""
     target, name = place(written)
     folder = target if target.is_dir() else target.parent
-    top = told(folder, "rev-parse", "--show-toplevel")
+    top = git_output(folder, "rev-parse", "--show-toplevel")
     begin, end = moment(since), moment(until, day_ends=True)
     only = [] if str(target) == top else ["." if target.is_dir() else target.name]
     found = read(folder, only, begin, end, author) if has_commits(folder) else Found()
@@ -81,7 +81,7 @@ def summary(written: str, since: str, until: str, author: str) -> dict[str, obje
         unknown_author(author, read(folder, only, None, None, "") if has_commits(folder) else Found())
     data: dict[str, Any] = {
         "repository": Path(top).name,
-        "branch": told(folder, "branch", "--show-current"),
+        "branch": git_output(folder, "branch", "--show-current"),
         "since": begin.isoformat() if begin else None,
         "until": end.isoformat() if end else None,
         **({"author": author} if author else {}),
@@ -108,8 +108,8 @@ def unknown_author(author: str, found: Found) -> None:
     words = {word.casefold(): name for name in names for word in (*name.split(), name)}
     near = [words[word] for word in get_close_matches(author.casefold(), words, 3, 0.6)] or list(names)[:LISTED]
     listed = ", ".join(dict.fromkeys(near))
-    told = f"no commit is by {author!r}; there are commits by {listed}"
-    raise SystemExit(say(told, f"没有 {author!r} 的提交，有这些人的提交：{listed}"))
+    message = f"no commit is by {author!r}; there are commits by {listed}"
+    raise SystemExit(say(message, f"没有 {author!r} 的提交，有这些人的提交：{listed}"))
 
 
 def is_by(name: str, author: str) -> bool:
@@ -128,13 +128,13 @@ def sentence(source: str, data: dict[str, Any], period: str) -> str:
     commits, authors, files = data["commits"], data["author_count"], data["file_count"]
     author, file = next(iter(data["authors"]), {}), data["files"][0] if files > 1 else {}
     if CHINESE:
-        told = f"{source}{period and f'（{period}）'}：{commits:,} 次提交，{authors:,} 位作者，改动 {files:,} 个文件"
-        told += f"；提交最多的是 {author['name']}（{author['commits']:,} 次）" if author else ""
-        return told + (f"；改动最多的文件是 {file['file']}（{file['commits']:,} 次）" if file else "")
-    told = f"{source}: {many(commits, 'commit')} by {many(authors, 'author')} to {many(files, 'file')}"
-    told += f" {period}" if period else ""
-    told += f"; most active: {author['name']} ({many(author['commits'], 'commit')})" if author else ""
-    return told + (f"; changed most often: {file['file']} ({many(file['commits'], 'commit')})" if file else "")
+        summary = f"{source}{period and f'（{period}）'}：{commits:,} 次提交，{authors:,} 位作者，改动 {files:,} 个文件"
+        summary += f"；提交最多的是 {author['name']}（{author['commits']:,} 次）" if author else ""
+        return summary + (f"；改动最多的文件是 {file['file']}（{file['commits']:,} 次）" if file else "")
+    summary = f"{source}: {many(commits, 'commit')} by {many(authors, 'author')} to {many(files, 'file')}"
+    summary += f" {period}" if period else ""
+    summary += f"; most active: {author['name']} ({many(author['commits'], 'commit')})" if author else ""
+    return summary + (f"; changed most often: {file['file']} ({many(file['commits'], 'commit')})" if file else "")
 
 
 def text_of(data: dict[str, Any]) -> str:
@@ -161,9 +161,9 @@ def read(folder: Path, only: Sequence[str], begin: datetime | None, end: datetim
     anything of the next."""
     found = Found()
     first, last = begin.timestamp() if begin else -inf, end.timestamp() if end else inf
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as errors:
         argv = [*GIT, "--literal-pathspecs", *LOG, FORMAT, "HEAD", "--", *only]
-        with subprocess.Popen(argv, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=said) as process:
+        with subprocess.Popen(argv, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=errors) as process:
             for at, commit in enumerate(commits(process.stdout)):
                 if at == COMMITS:
                     found.limited = commit.time >= first
@@ -171,9 +171,9 @@ def read(folder: Path, only: Sequence[str], begin: datetime | None, end: datetim
                     return found
                 if first <= commit.time <= last and (not author or is_by(commit.author, author)):
                     note(commit, found)
-        said.seek(0)
+        errors.seek(0)
         if process.returncode:
-            raise SystemExit(last_line(said.read()) or f"git log ended with {process.returncode}")
+            raise SystemExit(last_line(errors.read()) or f"git log ended with {process.returncode}")
     return found
 
 
@@ -213,7 +213,7 @@ def has_commits(folder: Path) -> bool:
     return bool(run(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").stdout)
 
 
-def told(folder: Path, *words: str) -> str:
+def git_output(folder: Path, *words: str) -> str:
     """The line that git prints; what it complains of ends the program."""
     done = run(folder, *words)
     if done.returncode:
@@ -232,8 +232,8 @@ def environment() -> dict[str, str]:
     return {**kept, **own, "LC_ALL": "C.UTF-8"}
 
 
-def last_line(said: bytes) -> str:
-    lines = plain(said.decode("utf-8", "replace").strip().replace("\n", "\t")).split("fatal: ")
+def last_line(errors: bytes) -> str:
+    lines = plain(errors.decode("utf-8", "replace").strip().replace("\n", "\t")).split("fatal: ")
     return lines[-1].strip()[:300]
 
 
@@ -250,8 +250,8 @@ def moment(written: str, *, day_ends: bool = False) -> datetime | None:
         return datetime.now(UTC).replace(microsecond=0) - timedelta(days=int(ago[1]) * DAYS[unit])
     found = date_of(f"{text}T23:59:59" if day_ends and len(text) == len("2026-01-31") else text)
     if found is None or found.year not in YEARS:
-        told = f"{text!r} is no date: write 2026-01-31, or 30d, 8w, 6m, 1y for how long ago"
-        raise SystemExit(say(told, f"{text!r} 不是日期，请写 2026-01-31，或 30d、8w、6m、1y 表示多久以前"))
+        message = f"{text!r} is no date: write 2026-01-31, or 30d, 8w, 6m, 1y for how long ago"
+        raise SystemExit(say(message, f"{text!r} 不是日期，请写 2026-01-31，或 30d、8w、6m、1y 表示多久以前"))
     return found.astimezone() if found.tzinfo is None else found
 
 

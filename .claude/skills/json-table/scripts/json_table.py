@@ -117,8 +117,8 @@ def chosen(names: list[str], wanted: Sequence[str]) -> list[str]:
     unknown = next((name for name in wanted if name.casefold() not in alike), None)
     if unknown is not None:
         there = ", ".join(map(repr, names[:20]))
-        told = say(f"there is no column {unknown!r}: there are {there}", f"没有 {unknown!r} 这一列，只有 {there}")
-        raise SystemExit(told)
+        message = say(f"there is no column {unknown!r}: there are {there}", f"没有 {unknown!r} 这一列，只有 {there}")
+        raise SystemExit(message)
     if len(wanted or names) > COLUMNS:
         raise SystemExit(f"there are {len(names)} columns, more than {COLUMNS}: name those that are wanted")
     return [name if name in names else alike[name.casefold()] for name in wanted] or names
@@ -135,24 +135,24 @@ def condition(path: Path, names: list[str], written: str) -> Condition:
     name = (
         chosen(names, [name])[0]
         if name
-        else next((each for row in rows(path) for each, held in row.items() if is_met(held, "=", value)), "")
+        else next((each for row in rows(path) for each, field in row.items() if is_met(field, "=", value)), "")
     )
     texts: dict[str, None] = {}
     for row in rows(path):
-        held = [row.get(name)] if name else row.values()
+        values = [row.get(name)] if name else row.values()
         if name and (sign not in {"=", "!="} or is_met(row.get(name), "=", value)):
             return name, sign, value
-        texts |= {cell(each)[0][:NAME]: None for each in held if isinstance(each, str) and len(texts) < KEYS}
+        texts |= {cell(each)[0][:NAME]: None for each in values if isinstance(each, str) and len(texts) < KEYS}
     near = get_close_matches(value, texts, 3, 0.6) or list(texts)[:8]
     listed = ", ".join(map(repr, near))
     where, chinese = (f"the column {name!r}", f"{name!r} 这一列") if name else ("the table", "表中")
-    told = f"there is no {value!r} in {where}: there are {listed}"
-    raise SystemExit(say(told, f"{chinese}没有 {value!r}，有 {listed}"))
+    message = f"there is no {value!r} in {where}: there are {listed}"
+    raise SystemExit(say(message, f"{chinese}没有 {value!r}，有 {listed}"))
 
 
-def is_met(held: object, sign: str, value: str) -> bool:
+def is_met(field: object, sign: str, value: str) -> bool:
     """Whether a value of a record fulfils the condition; letter case says nothing, and `5` is `5.0`."""
-    text = cell(held)[0].strip()
+    text = cell(field)[0].strip()
     left, right = as_number(text), as_number(value)
     if sign in {"=", "!="}:
         return (text.casefold() == value.casefold() or (left is not None and left == right)) is (sign == "=")
@@ -181,14 +181,14 @@ def in_order(path: Path, columns: Columns, conditions: Sequence[Condition], orde
     if columns.rows > SORTED:
         raise SystemExit(f"there are {columns.rows:,} rows, and {SORTED:,} at most can be sorted")
     name, down = chosen(list(columns.names), [order.partition(" desc")[0]])[0], order.endswith(" desc")
-    held = list(found)
-    full = [row for row in held if row.get(name) not in (None, "")]
+    every = list(found)
+    full = [row for row in every if row.get(name) not in (None, "")]
 
     def key(row: Row) -> tuple[bool, float, str]:
         number = as_number(cell(row.get(name))[0])
         return number is None, number or 0.0, cell(row.get(name))[0].casefold()
 
-    return [*sorted(full, key=key, reverse=down), *(row for row in held if row.get(name) in (None, ""))]
+    return [*sorted(full, key=key, reverse=down), *(row for row in every if row.get(name) in (None, ""))]
 
 
 def columns_of(found: Iterable[Row]) -> Columns:
@@ -237,7 +237,7 @@ def rows(path: Path) -> Iterator[Row]:
         if isinstance(value, dict):
             yield value
         elif isinstance(value, list):
-            yield {str(at): held for at, held in enumerate(value, start=1)}
+            yield {str(at): each for at, each in enumerate(value, start=1)}
         else:
             yield {"value": value}
 
@@ -283,7 +283,7 @@ def in_document(path: Path) -> Iterator[object]:
 def records(value: object) -> Sequence[object]:
     """A list's items, also where a service wraps the list in an object."""
     if isinstance(value, dict):
-        lists = [name for name, held in value.items() if held and is_records(held)]
+        lists = [name for name, each in value.items() if each and is_records(each)]
         if len(lists) == 1 and (len(value) == 1 or lists[0] in KNOWN):
             value = value[lists[0]]
     return value if isinstance(value, list) else [value]
@@ -364,8 +364,8 @@ def main() -> None:
     except UnicodeError as error:
         raise SystemExit("the file is no text") from error
     except OSError as error:
-        told = say(f"{given.input!r} cannot be read: {error.strerror}", f"不能读取 {given.input!r}：{error.strerror}")
-        raise SystemExit(told) from error
+        message = say(f"{given.input!r} cannot be read: {error.strerror}", f"不能读取 {given.input!r}：{error.strerror}")
+        raise SystemExit(message) from error
     sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
 
 

@@ -95,10 +95,10 @@ def sentence(name: str, found: Found) -> str:
     """The number of broken links among those that were followed, in the person's language."""
     broken, source = found.reasons.total(), name or say("the project", "整个项目")
     if CHINESE:
-        told = f"{source}：{found.files:,} 个文件的 {found.links:,} 个相对链接中有 {broken:,} 个失效"
-        return told + (f"；另有 {found.external:,} 个外部链接未检查" if found.external else "")
-    told = f"{source}: {broken:,} of {many(found.links, 'relative link')} broken in {many(found.files, 'file')}"
-    return told + (f"; {many(found.external, 'external link')} not checked" if found.external else "")
+        summary = f"{source}：{found.files:,} 个文件的 {found.links:,} 个相对链接中有 {broken:,} 个失效"
+        return summary + (f"；另有 {found.external:,} 个外部链接未检查" if found.external else "")
+    summary = f"{source}: {broken:,} of {many(found.links, 'relative link')} broken in {many(found.files, 'file')}"
+    return summary + (f"; {many(found.external, 'external link')} not checked" if found.external else "")
 
 
 def text_of_broken(found: Found, begin: str) -> str:

@@ -153,29 +153,29 @@ def sentence(source: str, figures: dict[str, Any]) -> str:
     total, errors, warnings = (figures[name] for name in ("lines", "errors", "warnings"))
     first = next(iter(figures["top_errors"]), {"message": "", "count": 0})
     if CHINESE:
-        told = f"{source}：{total:,} 行，{errors:,} 个错误、{warnings:,} 个警告"
-        told += "" if not total or set(figures["levels"]) - {"none"} else "（没有写明级别的行）"
-        return told + (f"；最常见的错误：{first['message']}（{first['count']:,} 次）" if errors else "")
-    told = f"{source}: {many(total, 'line')}, {many(errors, 'error')}, {many(warnings, 'warning')}"
-    told += "" if not total or set(figures["levels"]) - {"none"} else " (no line names a level)"
-    return told + (f"; most frequent error: {first['message']} ({many(first['count'], 'time')})" if errors else "")
+        summary = f"{source}：{total:,} 行，{errors:,} 个错误、{warnings:,} 个警告"
+        summary += "" if not total or set(figures["levels"]) - {"none"} else "（没有写明级别的行）"
+        return summary + (f"；最常见的错误：{first['message']}（{first['count']:,} 次）" if errors else "")
+    summary = f"{source}: {many(total, 'line')}, {many(errors, 'error')}, {many(warnings, 'warning')}"
+    summary += "" if not total or set(figures["levels"]) - {"none"} else " (no line names a level)"
+    return summary + (f"; most frequent error: {first['message']} ({many(first['count'], 'time')})" if errors else "")
 
 
 def sentence_of_levels(source: str, figures: dict[str, Any]) -> str:
     """How many of the lines have the levels that are asked for, and their most frequent message."""
-    only, told = list(figures["only"]), []
+    only, counts = list(figures["only"]), []
     if set(only) >= ERRORS:
-        told.append(say(many(figures["errors"], "error"), f"{figures['errors']:,} 个错误"))
+        counts.append(say(many(figures["errors"], "error"), f"{figures['errors']:,} 个错误"))
         only = [level for level in only if level not in ERRORS]
     for level in only:
         times, thing = figures["levels"].get(level, 0), "warning" if level == "WARN" else f"{level} line"
-        told.append(say(many(times, thing), f"{times:,} 个警告" if level == "WARN" else f"{times:,} 行 {level}"))
+        counts.append(say(many(times, thing), f"{times:,} 个警告" if level == "WARN" else f"{times:,} 行 {level}"))
     lines = say(many(figures["lines"], "line"), f"{figures['lines']:,} 行")
-    said = say(f"{source}: {lines}, {', '.join(told)}", f"{source}：{lines}，{'、'.join(told)}")
+    summary = say(f"{source}: {lines}, {', '.join(counts)}", f"{source}：{lines}，{'、'.join(counts)}")
     for first in figures["messages"][:1]:
-        said += say(f"; most frequent: {first['message']} ({many(first['count'], 'time')})", "")
-        said += say("", f"；最常见的：{first['message']}（{first['count']:,} 次）")
-    return said
+        summary += say(f"; most frequent: {first['message']} ({many(first['count'], 'time')})", "")
+        summary += say("", f"；最常见的：{first['message']}（{first['count']:,} 次）")
+    return summary
 
 
 def days_of(found: Found) -> str:
@@ -250,8 +250,8 @@ def parts(text: str) -> tuple[str, str, str]:
     level = LEVEL.search(head)
     head = f"{head[: level.start()]} {head[level.end() :]}" if level else head
     word = next(group for group in level.groups() if group) if level else ""
-    if "msg=" in text and (said := SAID.search(text[:CUT])):
-        return time[0] if time else "", level_named(word), said[1] or said[2] or ""
+    if "msg=" in text and (message := SAID.search(text[:CUT])):
+        return time[0] if time else "", level_named(word), message[1] or message[2] or ""
     return time[0] if time else "", level_named(word), EMPTY.sub(" ", head + rest).strip(EDGE)
 
 
@@ -277,12 +277,12 @@ def day_of(time: str) -> date | None:
 def json_fields(text: str) -> tuple[str, str, str] | None:
     """The same of a line that is a JSON object, by the names that loggers give them."""
     try:
-        held = json.loads(text)
+        fields = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(held, dict):
+    if not isinstance(fields, dict):
         return None
-    time, level, message = (next((held[key] for key in keys if held.get(key)), "") for keys in KEYS)
+    time, level, message = (next((fields[key] for key in keys if fields.get(key)), "") for keys in KEYS)
     if not isinstance(message, str) or not message:
         return None
     name = NUMBERS.get(level, "") if isinstance(level, int) else str(level)
@@ -346,8 +346,8 @@ def plain(text: str) -> str:
 
 def number(written: str) -> int:
     if not re.fullmatch(r"[0-9]{1,3}", written) or not 1 <= int(written) <= MOST_LISTED:
-        told = f"{written!r} is no number of messages: write 1 to {MOST_LISTED}"
-        raise SystemExit(say(told, f"{written!r} 不是消息数，请写 1 到 {MOST_LISTED}"))
+        message = f"{written!r} is no number of messages: write 1 to {MOST_LISTED}"
+        raise SystemExit(say(message, f"{written!r} 不是消息数，请写 1 到 {MOST_LISTED}"))
     return int(written)
 
 
@@ -365,8 +365,8 @@ def levels_of(written: str) -> frozenset[str]:
     """The levels of a list such as `ERROR,WARN`; ERROR means all that are at least as serious."""
     names = [name.strip() for name in re.split("[,，、]", written) if name.strip()]
     if unknown := next((name for name in names if not level_named(name)), ""):
-        told = f"{unknown!r} is no level; write some of {', '.join(ORDER)}"
-        raise SystemExit(say(told, f"{unknown!r} 不是日志级别，请写 {'、'.join(ORDER)} 中的一些"))
+        message = f"{unknown!r} is no level; write some of {', '.join(ORDER)}"
+        raise SystemExit(say(message, f"{unknown!r} 不是日志级别，请写 {'、'.join(ORDER)} 中的一些"))
     levels = frozenset(map(level_named, names))
     return levels | ERRORS if "ERROR" in levels else levels
 

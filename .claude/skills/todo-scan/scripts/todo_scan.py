@@ -97,23 +97,23 @@ def sentence(name: str, found: Found, kind: str) -> str:
     total, tags = found.tags.total(), ranked(found.tags)
     source = name or say("the project", "整个项目")
     if CHINESE:
-        told = "、".join(f"{tag} {number:,} 个" for tag, number in tags)
+        by_tag = "、".join(f"{tag} {number:,} 个" for tag, number in tags)
         where = f"（{found.files:,} 个 {kind.replace('file', '文件')}中的 {len(found.per_file):,} 个）" if kind else ""
         where = where.replace("个 文件", "个文件")
         kinds = f" {'、'.join(sorted(found.wanted))} " if found.wanted and not total else ""
-        return f"{source}：{total:,} 个{kinds}标记{where}" + (f"：{told}" if told else "")
-    told = ", ".join(f"{number:,} {tag}" for tag, number in tags)
+        return f"{source}：{total:,} 个{kinds}标记{where}" + (f"：{by_tag}" if by_tag else "")
+    by_tag = ", ".join(f"{number:,} {tag}" for tag, number in tags)
     where = f" in {len(found.per_file):,} of {many(found.files, kind)}" if kind else ""
     kinds = f"{'/'.join(sorted(found.wanted))} " if found.wanted and not total else ""
-    return f"{source}: {many(total, f'{kinds}mark')}{where}" + (f": {told}" if told else "")
+    return f"{source}: {many(total, f'{kinds}mark')}{where}" + (f": {by_tag}" if by_tag else "")
 
 
 def text_of(marks: list[dict[str, object]], alone: str | None, folder: str, total: int) -> str:
     """Each file as a path from the project, below it a line for each of its marks."""
     lines: list[str] = []
-    for file, held in groupby(marks, key=lambda mark: alone or f"{folder}{mark['file']}"):
+    for file, group in groupby(marks, key=lambda mark: alone or f"{folder}{mark['file']}"):
         lines.append(file)
-        for mark in held:
+        for mark in group:
             owner = f"({mark['owner']})" if "owner" in mark else ""
             lines.append(f"  {mark['line']}: {mark['tag']}{owner} {mark['text']}".rstrip())
     more = total - len(marks)
@@ -207,11 +207,11 @@ def look(path: Path, name: str, found: Found) -> None:
             found.tags[tag] += 1
             found.per_file[name] += 1
             if len(found.marks) < LISTED:
-                mark = {"file": name, "tag": tag, "line": number, "text": said(line[hit.end() : end])}
+                mark = {"file": name, "tag": tag, "line": number, "text": comment(line[hit.end() : end])}
                 found.marks.append(mark | ({"owner": plain(hit[2])} if hit[2] else {}))
 
 
-def said(rest: str) -> str:
+def comment(rest: str) -> str:
     """What a mark says, without the end of the comment that it stands in."""
     return re.sub(r"\s*(?:\*/|-->|#})\s*$", "", plain(rest)).strip()[:TEXT]
 
@@ -281,8 +281,8 @@ def main() -> None:
     wanted = frozenset(map(str.upper, tags))
     if not wanted <= set(TAGS):
         listed = ", ".join(sorted(wanted - set(TAGS)))
-        told = f"{listed!r} is no tag; write some of {', '.join(TAGS)}"
-        raise SystemExit(say(told, f"{listed!r} 不是标记，请写 {'、'.join(TAGS)} 中的一些"))
+        message = f"{listed!r} is no tag; write some of {', '.join(TAGS)}"
+        raise SystemExit(say(message, f"{listed!r} 不是标记，请写 {'、'.join(TAGS)} 中的一些"))
     wanted |= {"待办"} if "TODO" in wanted else set()
     endings = frozenset(filter(None, given.endings.lower().split(",")))
     try:

@@ -80,8 +80,8 @@ def of_folder(written: str, top: int, endings: frozenset[str], without: frozense
         whole = where or ("整个项目" if CHINESE else "the project")
         where = f"{whole}（不含 {'、'.join(names)}）" if CHINESE else f"{whole} without {', '.join(names)}"
     if not each:
-        told = f"{where or '项目'} 里没有 {kind or '文本'} 文件" if CHINESE else ""
-        raise SystemExit(told or f"there is no {kind or 'text'} file in {where or 'the project'}")
+        message = f"{where or '项目'} 里没有 {kind or '文本'} 文件" if CHINESE else ""
+        raise SystemExit(message or f"there is no {kind or 'text'} file in {where or 'the project'}")
     each.sort(key=lambda file: (-file["words"], file["file"]))
     total = {key: sum(file[key] for file in each) for key in ("words", "characters", "lines", "han")}
     number = f"{len(each):,} 个 {kind} 文件" if kind else f"{len(each):,} 个文件"
@@ -131,14 +131,14 @@ def sentence(
     if CHINESE:
         whole = f"{words:,} 个{'字词' if others else '汉字'}" if han else f"{words:,} 个单词"
         whole += f"（{han:,} 个汉字、{others:,} 个其他单词）" if han and others else ""
-        told = f"{whole}、{characters:,} 个字符、{lines:,} 行"
-        told += f"；出现最多的是“{often}”，{top[0]['count']:,} 次" if often else ""
-        return f"{source}：{told}" if source else told
+        summary = f"{whole}、{characters:,} 个字符、{lines:,} 行"
+        summary += f"；出现最多的是“{often}”，{top[0]['count']:,} 次" if often else ""
+        return f"{source}：{summary}" if source else summary
     whole = many(words, "word" if others or not han else "Chinese character")
     whole += f" ({many(han, 'Chinese character')} and {many(others, 'other word')})" if han and others else ""
-    told = f"{whole}, {many(characters, 'character')}, {many(lines, 'line')}"
-    told += f"; the most frequent is “{often}”, {top[0]['count']:,} times" if often else ""
-    return f"{source}: {told}" if source else told
+    summary = f"{whole}, {many(characters, 'character')}, {many(lines, 'line')}"
+    summary += f"; the most frequent is “{often}”, {top[0]['count']:,} times" if often else ""
+    return f"{source}: {summary}" if source else summary
 
 
 def many(number: int, thing: str) -> str:

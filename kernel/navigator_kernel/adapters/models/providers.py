@@ -102,12 +102,12 @@ def known_context(provider: str, model: str) -> int:
     return found.context_window or 0
 
 
-def find_key(provider: str, models: Models, env: Mapping[str, str] | None = None) -> Key:
+def find_key(provider: str, models: Models) -> Key:
     """Reads the variable that the settings name, or PROVIDER_API_KEY if they name none, else the system's keyring."""
     held = models.providers.get(provider)
     family = provider.removesuffix("-chat").removesuffix("-responses")
     variable = (held.key if held else "") or f"{family.upper().replace('-', '_')}_API_KEY"
-    if value := (os.environ if env is None else env).get(variable, ""):
+    if value := os.environ.get(variable, ""):
         return Key(value, "environment", variable)
     if value := in_keyring(provider):
         return Key(value, "keyring", variable)

@@ -103,11 +103,11 @@ _LISTED = lazy_compile(
 )
 _RETURNED = lazy_compile(r"^\s*(?:return|yield|echo|print(?:f|_r)?|puts)\b")
 _LOADS = lazy_compile(
-    r"^[^\n]*\b(?:import|require|require_relative|export\s+\*)\b[^\n]*|^\s*(?:source|\.)\s[^\n]*", re.MULTILINE
+    r"^[^\n]*\b(?:import|require|require_relative|export\s+\*)\b[^\n]*|^[ \t]*+(?:source|\.)\s[^\n]*", re.MULTILINE
 )
 _FILE_NAME = lazy_compile(r"[\w-]+")
 _EXPORTS = lazy_compile(r"\bexports\b|\bexport\s+default\b")
-_KEYED = lazy_compile(r"([A-Za-z_]\w*)[\"']?\s?:\s")
+_KEYED = lazy_compile(r"(?<!\w)([A-Za-z_]\w*+)[\"']?\s?:\s")
 _ANSWER = lazy_compile(
     r"^[^=\n]{1,80}=\s{0,4}\(?(?:await\s+)?\(?(?:await\s+)?(?:(?:requests|httpx|session|client|axios|got)\.\w+|fetch|axios|got|\w+(?:\.\w+)+\.(?:create|generate|complete|invoke|send|query)\w*)\(|=[\"']?\$\(\s?(?:curl|wget)\b"
 )
@@ -115,7 +115,7 @@ _SEARCHED = lazy_compile(  # patterns, as checkers have them
     r"\b(?:re\.\w+|RegExp|Pattern\.compile|regexp\.\w+)\(\s{0,9}[rbu]{0,2}(?:\"[^\"\n]*\"|'[^'\n]*')"
     r"|\br(?P<mark>[\"'])(?![^\n]{0,400}https?:)(?=[^\n]{0,400}?(?:\\[sbwd]|\[\^|\.\*|\(\?))[^\n]{0,400}?(?P=mark)"
 )
-_CALLED = lazy_compile(r"(\w+)\(")
+_CALLED = lazy_compile(r"(?<!\w)(\w++)\(")
 _KEEPS = frozenset(  # functions whose result still holds what they were given
     """get getenv environ str dict list bytes dumps stringify b64encode encode decode strip trim replace join format hexlify hex
     toString read read_text read_bytes open readFileSync readFile Path home expanduser homedir quote urlencode btoa from slice
