@@ -79,6 +79,7 @@ lint: $(STAMP)  ## Check style, types, imports, words and generated pages
 	@$(BIN)/mypy --no-error-summary
 	@said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; exit 1; }
 	@$(BIN)/python tests/maintenance/plain_words.py
+	@PYTHONPATH=tests $(BIN)/python tests/maintenance/sentences.py --wrong
 	@test ! -d $(WEB)/node_modules || $(BIN)/python tests/maintenance/build_page.py types
 	@$(MAKE) --no-print-directory check-docs
 

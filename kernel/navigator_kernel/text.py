@@ -172,7 +172,7 @@ def numbered(count: int, noun: str) -> str:
     """A count with its noun: `1 skill`, `2 skills`, `2 entries`."""
     if count == 1:
         return f"1 {noun}"
-    return f"{count} {noun[:-1]}ies" if noun.endswith("ry") else f"{count} {noun}s"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("ry") else f"{count:,} {noun}s"
 
 
 def whole_words(text: str) -> int:

@@ -11,6 +11,7 @@ import click
 
 from navigator_kernel.commands import dispatch_ports, document, json_option, note, say_lines
 from navigator_kernel.errors import NotLoadable, UsageProblem
+from navigator_kernel.text import numbered
 
 URL = click.option("--url", default="", metavar="URL", help="The broker, instead of NAVIGATOR_NATS_URL.")
 
@@ -97,7 +98,7 @@ def cluster() -> click.Command:
         say_lines(
             f"pool {each['pool']}: {each['waiting']} waiting, {each['under_way']} under way" for each in body["pools"]
         )
-        say_lines(f"{len(body['dead'])} tasks given up")
+        say_lines(f"{numbered(len(body['dead']), 'task')} given up")
 
     @group.command("doctor", short_help="List tasks that were given up; send them again, or drop them")
     @click.option("--retry", default="", metavar="KEY", help="Send this task again.")

@@ -19,6 +19,7 @@ from nats.nuid import NUID
 from navigator_kernel.errors import Busy, FetchFailed, Interrupted, KernelError, NotFound
 from navigator_kernel.events import Event
 from navigator_kernel.language.wording import say
+from navigator_kernel.text import numbered
 from navigator_kernel.values.packet import Meta, Report, packet_from_yaml, report_of, report_to_dict
 from navigator_nats import broker, skills
 from navigator_nats.broker import CANCEL, DIGEST, EVENTS, GONE, REPORT, REPORTS, TASK, TASKS
@@ -245,7 +246,7 @@ class NatsDispatcher:
             if "per subject" in str(error.description):
                 return
             if "maximum" in str(error.description):
-                waiting = f"{self.settings.bound} tasks wait for workers"
+                waiting = f"as many tasks wait for workers as may: {self.settings.bound}"
                 raise Busy(waiting, hint="start workers, or try again later") from error
             raise
 
@@ -314,7 +315,7 @@ class NatsDispatcher:
                 return
             if "deliveries" in advisory and "reason" not in advisory:
                 times = advisory["deliveries"]
-                error = KernelError(f"{times} workers began the task and none of them ended it")
+                error = KernelError(f"{numbered(times, 'worker')} began the task and none of them ended it")
             else:
                 error = KernelError(f"a worker refused the task: {advisory.get('reason') or 'without a reason'}")
             error.hint = "navigator cluster doctor shows what was given up"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import string
 from pathlib import Path
 
 import pytest
 
+from cli.hints import Hint
 from cli.support import Place, place_in
-from maintenance.sentences import Sentence, every_sentence
+from maintenance.sentences import Sentence, every_sentence, wrong
 from navigator_kernel.language.chinese import FILE, approval_in, chinese_forms, in_language
 from navigator_kernel.language.wording import say, sentences
-from navigator_kernel.text import in_one_language
+from navigator_kernel.text import in_one_language, numbered
 from tables import cases, table
 
 TOP = Path(__file__).resolve().parents[2]
@@ -71,18 +73,54 @@ def test_chinese_sentences_say_ni_and_have_full_width_marks(every: list[Sentence
 def test_a_form_that_is_english_is_a_command_or_a_value_to_copy() -> None:
     same = [english for english, chinese in FORMS.items() if not HAN.search(chinese)]
     copied = re.compile(r"navigator |pip |apt-get |python|\[|--|network|reads|tool:|bash|https")
-    assert [text for text in same if not copied.match(text)] == []
+    worded = [text for text in same if re.search("[a-z]{2}", re.sub(r"\{\w+\}", "", text))]
+    assert [text for text in worded if not copied.match(text)] == []
 
 
 def test_a_finished_sentence_is_found_again_with_its_values() -> None:
     lost = []
     for english, chinese in FORMS.items():
         values = {name: f"'v{at}'" for at, name in enumerate(sorted(fields(english)))}
-        values |= {"count": "7"} if "count" in values else {}
+        values |= {name: "7" for name in values if name.startswith("count")}
         told = in_language(filled(english, values), "zh")
         kept = all(value.strip("'") in told for value in values.values())
         lost += [] if kept and bool(HAN.search(told)) == bool(HAN.search(chinese)) else [(english, told)]
     assert lost == []
+
+
+@cases("english, chinese")
+def test_a_number_with_what_is_counted_is_said_in_chinese(english: str, chinese: str) -> None:
+    assert in_language(english, "zh") == chinese
+
+
+def test_everything_that_is_counted_has_a_chinese_form_of_one_and_of_several() -> None:
+    calls = (part for path in (TOP / "kernel").rglob("*.py") for part in ast.walk(ast.parse(path.read_text("utf-8"))))
+    nouns = {
+        call.args[1].value
+        for call in calls
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "numbered"
+        if isinstance(call.args[1], ast.Constant)
+    }
+    assert {"skill", "old run", "repository"} <= nouns
+    texts = [numbered(count, str(noun)) for noun in nouns for count in (1, 2_000)]
+    assert [text for text in texts if not HAN.search(in_language(text, "zh"))] == []
+
+
+def test_a_number_of_one_a_missing_form_and_an_unknown_command_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `make lint` fails for."""
+    given = [
+        Sentence("a.py:1", "the file has {lines} lines", "文件有 {lines} 行"),
+        Sentence("a.py:2", "nobody is at home", ""),
+        Sentence("count.skills", "{count} skills", "{count} 个技能"),
+        Sentence("a.py:3", "over {LIMIT} lines", "超过 {LIMIT} 行"),
+    ]
+    monkeypatch.setattr("maintenance.sentences.every_sentence", lambda: given)
+    monkeypatch.setattr("cli.hints.hints", lambda: [Hint("a.py", "skill forget NAME")])
+    assert [line.split(": ")[:2] for line in wrong()] == [
+        ["a.py:1", "a number of one"],
+        ["a.py:2", "without a Chinese form"],
+        ["a.py", "navigator skill forget NAME"],
+    ]
 
 
 def test_a_sentence_inside_a_sentence_is_translated_too() -> None:

@@ -108,7 +108,7 @@ def test_pipelines_work_without_a_home_that_can_be_written(nobodys: Place) -> No
     (folder / "SKILL.md").write_text(skill_text("greet", "Greets people. Use when someone comes in"))
     (folder / "evals" / "trigger-eval.json").write_text('[{"query": "greet people", "should_trigger": true}]')
     done = homeless(nobodys, "/nonexistent", "eval", "greet")
-    assert (done.code, "1 of 1 evals passed" in done.err) == (0, True), done
+    assert (done.code, "1 of 1 eval passed" in done.err) == (0, True), done
     assert "routing by words only" in done.err
     assert homeless(nobodys, "/nonexistent", "skill", "validate", "--strict", ".claude/skills").code == 0
     assert homeless(nobodys, "/nonexistent", "skill", "scan", "--all", "--sarif").code == 0

@@ -1,7 +1,8 @@
 """Prints every sentence that a person can see, as a table: where it stands in the code, English, Chinese.
 
-`python tests/maintenance/sentences.py` prints all of them; with `--missing` the English ones without a Chinese form, as they belong
-into `language/chinese.tsv`, and ends with 1 where there is one.
+`python tests/maintenance/sentences.py` prints all of them, those with a key also with the modules that show them; with `--missing`
+the English ones without a Chinese form, as they belong into `language/chinese.tsv`; with `--wrong` these, the hints that name
+an unknown command, and the sentences that say "1 lines". With one of them it ends with 1 if it prints anything.
 
 Most sentences are written where they are used, in English, with their values in place. Here each becomes a template
 (`no skill called {name!r} is installed`), which `language/chinese.py` finds again in the finished sentence.
@@ -16,12 +17,13 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from pathlib import Path
+from string import Formatter
 from typing import NamedTuple
 
 import click
 
 from navigator_kernel.language.chinese import chinese_forms
-from navigator_kernel.language.wording import sentences
+from navigator_kernel.language.wording import say, sentences
 
 TOP = Path(__file__).resolve().parents[2]
 FORMS = 24  # texts that one expression may be
@@ -38,6 +40,13 @@ WHOLE = (  # modules every text of which is shown
 CLICK = ("decorators.py", "exceptions.py", "parser.py", "types.py")  # messages about a wrong command line
 WORDS = re.compile(r"[A-Za-z]{2,}[,:;]? [A-Za-z]+")  # what makes a text a sentence
 WORD, VALUE = re.compile(r"(?<![\w./-])[a-z]{3,}(?![\w./-])"), re.compile(r"\{[^{}]*\}")
+COUNTED = re.compile(
+    r"\{([a-z]\w*)\}(?: more| other| old| new)? (?:agent|byte|call|change|character|command|commit|day|eval|error|file|hour|line"
+    r"|message|minute|model|note|package|project|request|resource|row|run|second|session|setting|skill|step|task|time|token|tool"
+    r"|turn(?!s it)|worker|workflow)s\b|\{([a-z]\w*)\} (?:entries|repositories|dependencies|processes)\b"
+)
+# Values that are never 1: limits, and numbers of what there is too much of
+MANY = frozenset("answer commit_ids each failures found given limit meant most named names total used".split())
 # Folders and modules whose texts stay English, and who reads them
 ENGLISH_ONLY: Mapping[str, str] = {
     "/navigator_acp/agent.py": "editors",
@@ -86,6 +95,41 @@ def collected() -> Iterator[tuple[str, str]]:
         for line, text in module.texts(raising):
             if is_sentence(text):
                 yield f"{module.path.relative_to(TOP)}:{line}", text
+
+
+def wrong() -> Iterator[str]:
+    """What is wrong with the sentences, each with its place."""
+    from cli.hints import hints, problem
+
+    for one in every_sentence():
+        if not one.chinese:
+            yield f"{one.place}: without a Chinese form: {one.english}"
+        counts = {hit[1] or hit[2]: 1 for hit in COUNTED.finditer(one.english)}
+        if one.place in sentences():
+            text = say(one.place, "en", **{name: counts.get(name, f"{{{name}}}") for name in _values(one.english)})
+            if re.search(r"\b1 (?:\w+ )?\w+s\b(?<!ss)", text) and counts:
+                yield f"{one.place}: a number of one: {text}"
+        elif counts.keys() - MANY and not one.place.startswith("click/"):
+            yield f"{one.place}: a number of one: {one.english} (numbered(count, noun) gives both forms)"
+    yield from (f"{hint.place}: navigator {hint.text}: {why}" for hint in hints() if (why := problem(hint)))
+
+
+def _values(text: str) -> list[str]:
+    return [name for _, name, _, _ in Formatter().parse(text) if name]
+
+
+def shown_by() -> Mapping[str, Sequence[str]]:
+    """Key → the modules that say it, by the whole key or by its beginning, as `head.` of `f"head.{name}"`."""
+    found: dict[str, list[str]] = {key: [] for key in sentences()}
+    for path in sorted((TOP / "kernel").rglob("*.py")):
+        texts = {part.value for part in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(part, ast.Constant)}
+        begins = tuple(
+            text for text in texts if isinstance(text, str) and text.endswith(".") and text[:-1].isidentifier()
+        )
+        for key, places in found.items():
+            if key in texts or (begins and key.startswith(begins)):
+                places.append(str(path.relative_to(TOP / "kernel")))
+    return found
 
 
 def is_sentence(text: str) -> bool:
@@ -277,6 +321,8 @@ def _name(node: ast.expr) -> str:
     match node:
         case ast.Attribute(attr=name) | ast.Name(id=name):
             return name.strip("_")
+        case ast.Call(func=ast.Name(id="numbered")):
+            return "count"
         case ast.Call(func=ast.Attribute(attr="join")) | ast.Call(args=[ast.Constant(), *_]):
             return "value"
         case ast.Call(args=[value, *_]) | ast.Call(func=ast.Attribute(value=value)) | ast.BinOp(left=value):
@@ -290,12 +336,22 @@ def _name(node: ast.expr) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--missing", action="store_true", help="only what has no Chinese form")
-    only_missing = parser.parse_args().missing
-    shown = [one for one in every_sentence() if not (only_missing and one.chinese)]
-    for one in shown:
-        fields = [one.english] if only_missing else one
-        print(*(text.replace("\n", "\\n").replace("\t", "\\t") for text in fields), sep="\t")
-    return int(only_missing and bool(shown))
+    parser.add_argument("--wrong", action="store_true", help="only what is wrong")
+    given = parser.parse_args()
+    if given.wrong:
+        lines = list(wrong())
+    elif given.missing:
+        lines = [_on_one_line(one.english) for one in every_sentence() if not one.chinese]
+    else:
+        places = shown_by()
+        rows = [(*one, " ".join(places.get(one.place, ()))) for one in every_sentence()]
+        lines = ["\t".join(map(_on_one_line, row)) for row in rows]
+    print(*lines, sep="\n" if lines else "", end="\n" if lines else "")
+    return int(bool(lines) and (given.missing or given.wrong))
+
+
+def _on_one_line(text: str) -> str:
+    return text.replace("\n", "\\n").replace("\t", "\\t")
 
 
 if __name__ == "__main__":

@@ -480,10 +480,10 @@ def _skills(project: Project) -> Iterator[Finding]:
     for note in notes:
         state: State = "damaged" if note.level == "error" else "note"
         yield Finding(what=f"manifest {note.code}", state=state, detail=f"{note.path}: {note.message}")
-    yield _tried("records", lambda: f"{lifecycle.check()} installed skills recorded", _REPAIR)
+    yield _tried("records", lambda: f"{numbered(lifecycle.check(), 'skill')} recorded", _REPAIR)
     yield _tried(
         "receipts",
-        lambda: f"{lifecycle.verify().count} skills as installed",
+        lambda: f"{numbered(lifecycle.verify().count, 'skill')} as installed",
         "navigator skill verify names the files",
     )
 

@@ -8,7 +8,7 @@ for one that is missing. Nothing here is loaded for a person who reads English.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -30,7 +30,7 @@ _BETWEEN = {": ": "：", "; ": "；"}  # what stands between two sentences
 
 class _Template(NamedTuple):
     """The texts around the values of an English sentence, the names of the values, which of them are quoted, and the
-    Chinese sentence. The value `count` is a number."""
+    Chinese sentence. A value called `count` is a number, alone or with what is counted."""
 
     fixed: tuple[str, ...]
     names: tuple[str, ...]
@@ -77,13 +77,13 @@ def _translated(text: str, depth: int) -> str | None:
     """The Chinese form; None where there is none."""
     if not depth or not text or (not text.isprintable() and "\n" not in text):
         return None
-    plain, templates = _catalogue()
+    plain, templates, _ = _catalogue()
     if text in plain:
         return plain[text]
     for template in templates:  # the one that says most first
         if (values := _values(template, text)) is not None:
             values_by_name = {
-                name: (_translated(value, depth - 1) if name in _SENTENCES else None) or value
+                name: (_translated(value, depth - 1) if name in _SENTENCES or name[:5] == "count" else None) or value
                 for name, value in zip(template.names, values, strict=True)
             }
             return template.chinese.format(**values_by_name)
@@ -110,9 +110,11 @@ def _values(template: _Template, text: str) -> Sequence[str] | None:
         value = text[at:end]
         if template.quoted[count - 1] and not _QUOTED.fullmatch(value):
             return None
-        if template.names[count - 1] == "count" and not value.isdecimal():
+        is_count = template.names[count - 1][:5] == "count"
+        if is_count and (not value[:1].isdecimal() or value.lstrip("0123456789,") not in _catalogue()[2]):
             return None
-        if not (first or template.quoted[0]) and count == 1 and " " in value and sum(map(len, template.fixed)) < SHORT:
+        begins = count == 1 and not (first or template.quoted[0] or is_count)
+        if begins and " " in value and sum(map(len, template.fixed)) < SHORT:
             return None
         values.append(value)
         at = end + len(fixed)
@@ -120,8 +122,9 @@ def _values(template: _Template, text: str) -> Sequence[str] | None:
 
 
 @cache
-def _catalogue() -> tuple[Mapping[str, str], Sequence[_Template]]:
-    """The sentences without values, and the templates, of which the ones with the most fixed text come first."""
+def _catalogue() -> tuple[Mapping[str, str], Sequence[_Template], Collection[str]]:
+    """The sentences without values; the templates, of which the ones with the most fixed text come first; what is
+    counted (` skills`)."""
     from string import Formatter
 
     plain, templates = dict[str, str](), list[_Template]()
@@ -138,4 +141,5 @@ def _catalogue() -> tuple[Mapping[str, str], Sequence[_Template]]:
             templates.append(_Template(tuple(fixed), tuple(names), tuple(quoted), chinese))
         else:
             plain[fixed[0]] = chinese.format()
-    return plain, sorted(templates, key=lambda template: -sum(map(len, template.fixed)))
+    counted = {"", *(one.fixed[1] for one in templates if one.names == ("count",) and not one.fixed[0])}
+    return plain, sorted(templates, key=lambda template: -sum(map(len, template.fixed))), counted

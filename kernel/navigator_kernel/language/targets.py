@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.language.signs import named_files
 from navigator_kernel.language.sources import SOURCES
-from navigator_kernel.text import fold, lazy_compile
+from navigator_kernel.text import fold, lazy_compile, numbered
 from navigator_kernel.values.request import UNREAD, FileReference
 
 _SOURCES = SOURCES["targets"]
@@ -137,7 +137,7 @@ def without_left_out(text: str, names: Iterable[str]) -> str:
 
 
 def too_many(written: str, count: int) -> str:
-    return f"{written!r} means {count} files, and {MOST} at once is the most"
+    return f"{written!r} means {numbered(count, 'file')}, and {MOST} at once is the most"
 
 
 def left_out(text: str, files: Folder) -> tuple[FileReference, ...]:

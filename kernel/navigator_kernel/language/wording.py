@@ -42,7 +42,7 @@ def _read(text: str) -> str:
     return text.replace("\\n", "\n").replace("\\\\", "\\") if "\\" in text else text
 
 
-_COUNTED = ("skill", "step", "line", "byte", "token", "request", "file")  # what sentences count
+_COUNTED = "skill step line byte token request file message call character second".split()  # what sentences count
 
 
 def right_in(right: Right, language: Language) -> str:

@@ -22,6 +22,7 @@ from msgspec import Struct, field
 
 from navigator_kernel.adapters.files.scratch import new_scratch
 from navigator_kernel.errors import ConnectionFailed, InvalidURI, NotFound, NotLoadable, UsageProblem
+from navigator_kernel.text import numbered
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.mcp_client.connection import Connection
@@ -143,7 +144,7 @@ class Servers(Struct, frozen=True, kw_only=True):
             breaker = self._breakers.get(server, _Breaker())
             if breaker.failures >= FAILURES and (rest := breaker.until - time.monotonic()) > 0:
                 message = f"the MCP server {server!r} failed {breaker.failures} times one after another"
-                raise ConnectionFailed(message, hint=f"it will not be contacted for {rest:.0f} seconds")
+                raise ConnectionFailed(message, hint=f"it will not be contacted for {numbered(round(rest), 'second')}")
             limit = self.servers[server].connect
             link = Connection(name=server, opened=opened, limit=limit, running=thread().open)
             self._open[server] = link

@@ -20,7 +20,7 @@ from typing import IO, Any, NoReturn
 
 from navigator_kernel.adapters.processes.process import MARK, kill_tree
 from navigator_kernel.errors import KernelError, TimedOut
-from navigator_kernel.text import clean, shorten
+from navigator_kernel.text import clean, numbered, shorten
 
 STARTING = 60.0  # seconds in which a process must be ready for its first question
 _HEAD = 8  # bytes of a message's length
@@ -67,7 +67,7 @@ class ModuleChild:
                 fd = _open(process.stdout).fileno()
                 size = int.from_bytes(_part(fd, _HEAD, deadline))
                 if size > _ANSWER_LIMIT:
-                    raise KernelError(f"its answer has {size} bytes", hint=_HINT)
+                    raise KernelError(f"its answer has {numbered(size, 'byte')}", hint=_HINT)
                 return json.loads(_part(fd, size, deadline))
             except TimeoutError:
                 raise self._too_slow(seconds) from None
@@ -113,7 +113,7 @@ class ModuleChild:
     def _too_slow(self, seconds: int) -> TimedOut:
         if self._process is not None:
             self._killed(self._process)
-        return TimedOut(f"it took longer than {seconds} seconds", hint=_HINT)
+        return TimedOut(f"it took longer than {numbered(seconds, 'second')}", hint=_HINT)
 
 
 def serve(answer: Callable[[Any], dict[str, Any]]) -> NoReturn:
@@ -213,7 +213,7 @@ def call_module(module: str, question: dict[str, Any], *, seconds: int, memory: 
     try:
         out, err = process.communicate(marshal.dumps(question), timeout=seconds)
     except subprocess.TimeoutExpired as error:
-        raise TimedOut(f"it took longer than {seconds} seconds", hint="leave the plugin out") from error
+        raise TimedOut(f"it took longer than {numbered(seconds, 'second')}", hint="leave the plugin out") from error
     finally:
         kill_tree(process.pid, mark)
         with suppress(ValueError, OSError, subprocess.TimeoutExpired):

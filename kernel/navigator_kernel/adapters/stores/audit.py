@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import Damaged, KernelError
-from navigator_kernel.text import cut_text, escaped
+from navigator_kernel.text import cut_text, escaped, numbered
 from navigator_kernel.values.redact import Redact, same
 
 if TYPE_CHECKING:
@@ -147,10 +147,10 @@ class AuditLog(Struct, frozen=True, kw_only=True):
         last = len(places) - 1
         stated = self._head(key, head)
         if stated is None or (stated.number <= last and places[stated.number] != stated) or last - stated.number > 1:
-            message = f"{str(self._head_file())!r} does not fit the {last} lines of the record"
+            message = f"{str(self._head_file())!r} does not fit the record of {numbered(last, 'line')}"
             raise Damaged(message, hint=_ENDS, line=last + 1)
         if stated.number > last:
-            message = f"{str(self.file)!r} was cut off: {stated.number} lines were written, {last} are there"
+            message = f"{str(self.file)!r} was cut off: {last} of {numbered(stated.number, 'line')} left"
             raise Damaged(message, hint=_ENDS, line=last + 1)
 
     def _followed(self, key: bytes, last: bytes) -> tuple[_Place, bool]:

@@ -86,7 +86,7 @@ def gc(app: App, *, days: int, dry_run: bool, results: bool, as_json: bool) -> N
         say_lines([*gone, f"{len(gone)} {'would be removed' if dry_run else 'removed'}"])
     if kept:
         count = numbered(len(kept), "old run")
-        note(f"{count} kept with results that are not in the project ({size:,} bytes): {_listed(kept)}")
+        note(f"{count} kept with results that are not in the project ({numbered(size, 'byte')}): {_listed(kept)}")
         note("navigator files RUN lists them, and navigator gc --results removes them")
     if sentence:
         note(sentence)

@@ -25,7 +25,7 @@ from navigator_kernel.config.settings import Models, user_file
 from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import strip_url_credentials
+from navigator_kernel.text import numbered, strip_url_credentials
 from navigator_kernel.values.chat import Asked, ChatMessage, Spent, Tooling
 
 _FOUND: Mapping[Tooling, str] = {
@@ -91,8 +91,8 @@ def tested(app: App, *, name: str, as_json: bool) -> None:
     say_lines(f"tools: {_FOUND[found]}")
     cost = "price not known" if result["cost"] is None else f"${result['cost']:.6f}"
     note(
-        f"{took['first']} s to the first word, {took['seconds']} s to the last; {spent.requests} requests, "
-        f"{spent.input} tokens in and {spent.output} out, {cost}"
+        f"{took['first']} s to the first word, {took['seconds']} s to the last; {numbered(spent.requests, 'request')}, "
+        f"{numbered(spent.input, 'token')} in and {spent.output} out, {cost}"
     )
     held = served(model.partition(":")[0], models)
     if held is not None and held.tools not in ("", found):

@@ -24,7 +24,7 @@ from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.skills.formats.manifest import read_manifest
-from navigator_kernel.text import Language, shorten
+from navigator_kernel.text import Language, numbered, shorten
 from navigator_kernel.values.request import FileReference, Message, Session
 from navigator_kernel.values.route import NeedClarification
 
@@ -184,9 +184,10 @@ def _show(body: Mapping[str, Any], language: Language) -> None:
     for one in body["overlaps"][:10]:
         note(f"{one['one']} and {one['other']} have similar descriptions: {one['likeness']:.0%}")
     for host, held in body["budgets"].items():
-        note(f"{host}: {held['used']} of {held['limit']} characters")
+        note(f"{host}: {held['used']} of {numbered(held['limit'], 'character')}")
     figures = BETWEEN[language].join(f"{say('figure.' + name, language)} {body[name]:.3f}" for name in FIGURES)
-    note(f"{body['passed']} of {body['cases']} evals passed, {figures}" if body["cases"] else "there are no evals")
+    passed = f"{body['passed']} of {numbered(body['cases'], 'eval')} passed, {figures}"
+    note(passed if body["cases"] else "there are no evals")
 
 
 # Routes the messages of evals.
@@ -311,7 +312,7 @@ def show(body: Mapping[str, Any], language: Language) -> None:
     for one in sorted(body["changes"], key=lambda one: ("worse", "better", "other").index(one["change"])):
         change, query = say(f"change.{one['change']}", language), repr(shorten(one["query"], 80))
         lines([say("eval.changed", language, **{**one, "change": change, "query": query})])
-    note(f"{len(body['changes'])} of {body['before']['cases']} messages change")
+    note(f"of {numbered(body['before']['cases'], 'message')}, {len(body['changes'])} would be routed differently")
 
 
 def _went(one: Outcome, language: Language) -> str:

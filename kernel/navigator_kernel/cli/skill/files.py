@@ -144,7 +144,7 @@ def cache(app: App, /, *, as_json: bool, **given: Any) -> None:
     if rows:
         table(("repository", "bytes", "refs", "used"), rows)
     done = "" if not given["clear"] else " would be removed" if given["dry_run"] else " removed"
-    note(f"{result.count} repositories, {result.bytes} bytes{done}")
+    note(f"{numbered(result.count, 'repository')}, {numbered(result.bytes, 'byte')}{done}")
 
 
 @click.command("mapping")
@@ -160,7 +160,7 @@ def mapping(app: App, *, word: str | None, write: bool, as_json: bool) -> None:
         if word:
             raise UsageProblem("--write adds every row that was seen", hint="leave WORD out")
         written = write_seen(app.bare)
-        document(written) if as_json else say_lines(f"{written['added']} rows added to {written['path']}")
+        document(written) if as_json else say_lines(f"{numbered(written['added'], 'row')} added to {written['path']}")
         return
     result = app.bare.lifecycle.mapping(word or "")
     if as_json:
@@ -168,7 +168,7 @@ def mapping(app: App, *, word: str | None, write: bool, as_json: bool) -> None:
         return
     rows = [(row["name"], row["install"], row["description"]) for row in result.rows]
     table(("skill", "install", "description"), rows, whole="install")
-    note(f"{result.count} rows")
+    note(numbered(result.count, "row"))
 
 
 @click.command("validate")

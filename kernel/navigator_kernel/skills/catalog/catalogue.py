@@ -245,7 +245,7 @@ def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
         if stamp[1] > FILE_LIMIT:
             raise NotLoadable(f"{str(path)!r} is over 1 MiB", reason="too-large")
         if _is_link(path):
-            refuse_link(path, folder or (_project(root) if root.level == "project" else None))
+            refuse_link(path, folder or (root.path.parents[1] if root.level == "project" else None))
         return read_manifest(path.read_bytes(), path=path, folder=folder, level=root.level, type=root.type)
     except KernelError as error:
         code = str(error.data.get("reason", error.code))
@@ -260,11 +260,6 @@ def _is_link(path: Path) -> bool:
         return bool(path.readlink())
     except OSError:
         return False
-
-
-def _project(root: Root) -> Path:
-    """The project of a folder of resources, such as `.claude/skills`."""
-    return root.path.parent.parent
 
 
 def _by_folded_name(found: Iterable[SkillDef]) -> dict[tuple[ResourceType, str], SkillDef]:

@@ -199,7 +199,7 @@ def _first(text: str) -> int:
 def statements(body: str) -> Iterator[Statement]:
     """The lines, each joined with the following ones while brackets are open; those also come separately."""
     lines = list(_lines(body))
-    depths = [_depth(one.text) for one in lines]
+    depths = [sum(1 if hit.group() in "{([" else -1 for hit in _DEEP.finditer(one.text)) for one in lines]
     ends: list[int] = []  # last lines of the statements that continue on the next line
     for number, one in enumerate(lines):
         ends = [end for end in ends if end >= number]
@@ -224,7 +224,3 @@ def _lines(body: str) -> Iterator[Statement]:
             begin = end
         yield Statement(at + begin, line[begin:])
         at += len(line) + 1
-
-
-def _depth(line: str) -> int:
-    return sum(1 if hit.group() in "{([" else -1 for hit in _DEEP.finditer(line))
