@@ -207,6 +207,8 @@ def _answer(outcome: Outcome, packet: Packet, subject: str) -> Mapping[str, Any]
     if not out and not err:
         text = say("skills.silent", language, skill=subject)
         return {"state": "error", "summary": text, "data": {**data, "type": "Silence", "msg": text}}
+    if packet.task_spec.operation == "shell":  # a person sees both, as in a shell
+        out = "\n".join(filter(None, (out, err)))
     return {"state": "success", "summary": say("worker.done", language, what=subject), "data": data, "raw": out}
 
 

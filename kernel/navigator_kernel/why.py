@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
-from navigator_kernel.language.wording import COLON, because_of, between, say
+from navigator_kernel.language.wording import COLON, because_of, between, say, sentences, worded
 from navigator_kernel.text import Language, clean, shorten
 
 if TYPE_CHECKING:
@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 def readable_lines(events: Sequence[Event], catalogue: Catalogue, language: Language | None = None) -> Iterator[str]:
     """The lines about a run for people, without numbers: each message, the reason for the decision, and what happened
     then. A reason is in `language`, by default that of its message."""
-    whys = reasons(events, catalogue, language)
+    whys, spoken = reasons(events, catalogue, language), language or "en"
     for event in events:
+        if event.type == "RunStarted":
+            spoken = language or event.to_dict()["data"]["language"]
         if event.type == "RouteDecided":
-            yield f"  why        {next(whys)}"
+            yield say("why.event.RouteDecided", spoken, why=next(whys))
         elif event.type == "RunCompleted":
-            yield _shortened(_ENDED.format(**event.to_dict()["data"]))
+            yield _line(event.type, spoken, event.to_dict()["data"])
         elif event.type not in _NUMBERS:
-            yield from lines_of(event)
+            yield from lines_of(event, spoken)
 
 
 def reasons(events: Sequence[Event], catalogue: Catalogue, language: Language | None = None) -> Iterator[str]:
@@ -114,7 +116,7 @@ def _joined(words: Sequence[str], text: str) -> list[str]:
     return joined
 
 
-def lines_of(event: Event) -> list[str]:
+def lines_of(event: Event, language: Language = "en") -> list[str]:
     """The text of one event, in one or a few lines; empty for events that only help to explain others."""
     data = event.to_dict()["data"]
     if event.type == "SkillsShortlisted":
@@ -129,26 +131,13 @@ def lines_of(event: Event) -> list[str]:
         names = ", ".join(clean(name, lines=False) for name in data["tools"])
         return [_shortened(f"  left out   {names}: {data['skill']} names these tools, and they are not offered here")]
     if event.type == "RunCompleted":
-        return [_shortened(_ENDED.format(**data)), *_sections(data.get("sections", {}))]
-    form = _FORMS.get(event.type)
-    return [] if form is None else [_shortened(form.format(**data))]
+        return [_line(event.type, language, data), *_sections(data.get("sections", {}))]
+    return [_line(event.type, language, data)] if f"why.event.{event.type}" in sentences() else []
 
 
-_FORMS: Mapping[str, str] = {
-    "RunStarted": "  message    {message}",
-    "SkillsOffered": "  offered    {count} skills",
-    "SkillChosen": "  chosen     {skill}",
-    "SkillLoaded": "  loaded     {skill}",
-    "SkillUsed": "  used       {skill}: {state}",
-    "ToolCallCompleted": "  called     {tool}: {state}",
-    "ApprovalRequested": "  asked      {detail}",
-    "ClarificationAsked": "  asked      {question}",
-    "RunError": "  ended      with an error: {error}",
-    "RunCancelled": "  ended      cancelled: {reason}",
-}
-
-
-_ENDED = "  ended      {state}: {summary}"
+def _line(event: str, language: Language, data: Mapping[str, Any]) -> str:
+    facts = {**data, "state": worded("outcome", str(data.get("state", "")), language)}
+    return _shortened(sentences()[f"why.event.{event}"][language == "zh"].format(**facts))
 
 
 def _sections(sections: Mapping[str, Sequence[str]]) -> list[str]:
@@ -166,13 +155,11 @@ def _shortened(line: str, limit: int = 160) -> str:
 
 
 def _shortlist(data: Mapping[str, Any]) -> list[str]:
-    candidates = data["candidates"][:5]
-    names = [f"             {c['name']}  confidence {c['confidence']:.2f}  {_parts(c['parts'])}" for c in candidates]
-    return [f"  shortlist  {data['band']}", *names]
-
-
-def _parts(parts: Mapping[str, float]) -> str:
-    return "  ".join(f"{name} {value:.2f}" for name, value in parts.items())
+    lines = [f"  shortlist  {data['band']}"]
+    for one in data["candidates"][:5]:
+        parts = "  ".join(f"{name} {value:.2f}" for name, value in one["parts"].items())
+        lines.append(f"             {one['name']}  confidence {one['confidence']:.2f}  {parts}")
+    return lines
 
 
 STAGES = ("offered", "shortlisted", "chosen", "loaded", "used")

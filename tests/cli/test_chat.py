@@ -264,17 +264,35 @@ def test_a_shell_command_starts_in_the_project_and_cannot_change_it(run: Any, ro
     assert "notes.txt" in done.out and (root / "notes.txt").read_text() == "kept\n"
 
 
+def test_what_a_shell_command_says_of_errors_is_shown(run: Any) -> None:
+    done = run("chat", typed="!echo warn >&2; echo fine\nyes\n")
+    assert "fine\n" in done.out and "warn\n" in done.out
+
+
 def test_skills_are_listed_shortly_and_found_by_words(run: Any) -> None:
+    none = run("chat", typed="/skills zzzzqqq\n")
+    assert none.out + none.err == "no skill is found by these words; /skills lists all\n"
     every, some = run("chat", typed="/skills\n").out, run("chat", typed="/skills count words\n").out
     assert "code-review" in every and "word-count" in every
     assert "word-count" in some and "code-review" not in some
 
 
 @pytest.mark.parametrize(
-    ("typed", "completed"), [("/word-c", "/word-count "), ("@no", "@notes.txt "), ("count sub/in", "count sub/inner/")]
+    ("typed", "completed"),
+    [
+        ("/word-c", "/word-count "),
+        ("@@word-c", "@@word-count "),
+        ("#wee", "#weekly "),
+        ("@no", "@notes.txt "),
+        ("@销", '"销售 数据.csv" '),
+        ("count sub/in", "count sub/inner/"),
+    ],
 )
-def test_tab_completes_a_skill_or_a_file(root: Path, typed: str, completed: str) -> None:
+def test_tab_completes_a_skill_a_workflow_or_a_file(root: Path, typed: str, completed: str) -> None:
     (root / "notes.txt").write_text("a\n")
+    (root / "销售 数据.csv").write_text("a\n")
+    (root / "mybox" / "workflows").mkdir(parents=True)
+    (root / "mybox" / "workflows" / "weekly.md").write_text("a\n")
     (root / "sub" / "inner").mkdir(parents=True)
     with terminal(root) as (process, screen):
         screen.until("> ")

@@ -12,9 +12,10 @@ import pytest
 from cli.hints import Hint
 from cli.support import Place, place_in
 from maintenance.sentences import Sentence, every_sentence, wrong
+from navigator_kernel.cli.output import width
 from navigator_kernel.language.chinese import FILE, approval_in, chinese_forms, in_language
 from navigator_kernel.language.wording import say, sentences
-from navigator_kernel.text import in_one_language, numbered
+from navigator_kernel.text import Language, in_one_language, numbered
 from tables import cases, table
 
 TOP = Path(__file__).resolve().parents[2]
@@ -157,6 +158,13 @@ def test_a_text_in_both_languages_is_shown_in_the_readers(text: str, english: st
 def test_a_count_of_one_has_a_singular(key: str) -> None:
     values = dict.fromkeys(fields(sentences()[key][0]), "x")
     assert not re.search(r"\b1 (?!of\b)[a-z]+[^s]s\b", say(key, "en", **{**values, "count": 1}))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_help_of_chat_fits_a_terminal_and_names_one_thing_a_line(language: Language) -> None:
+    lines = say("chat.help", language).split("\n")
+    assert max(map(width, lines)) <= 80
+    assert len([line for line in lines if re.match(r"[/@!#?]", line)]) == 13
 
 
 def test_every_head_of_a_table_has_both_languages() -> None:

@@ -117,7 +117,7 @@ def test_gc_removes_temporary_files_and_old_runs_and_nothing_else(full: Place) -
 def test_gc_keeps_results_that_are_nowhere_else_and_says_how_much_they_take(full: Place) -> None:
     done = full.run("gc")
     assert set(full.files()) == KEPT | {"mybox/workspace/old/out.txt"}
-    assert "1 old run kept with results that are not in the project (1 bytes): old" in done.err
+    assert "1 old run kept with results that are not in the project (1 byte): old" in done.err
     assert "navigator gc --results" in done.err
     told = full.json("gc")
     assert (told["results"], told["results_bytes"]) == (["mybox/workspace/old"], 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,33 @@ def test_words_behind_a_name_stand_in_the_text_as_they_were_written(here: Place)
     here.write({".claude/skills/pdf/SKILL.md": text})
     done = here.run("ask", "--show-prompt", "/pdf merge  'a b.pdf'   now")
     assert done.out == "Do: merge  'a b.pdf'   now.\n"
+
+
+@pytest.mark.requirement("PRE-11", "X-41")
+@pytest.mark.parametrize("text", ["Do it.", "Do: $ARGUMENTS"])
+@pytest.mark.parametrize("words", ["one\ntwo", "one\n\n  two  x\n\n\nthree", "“一”\n二"])
+def test_words_of_several_lines_are_the_persons_own(here: Place, text: str, words: str) -> None:
+    here.write({".claude/skills/pdf/SKILL.md": f"---\nname: pdf\ndescription: Works on PDF.\n---\n{text}\n"})
+    done = here.run("ask", "--show-prompt", f"/pdf {words}")
+    assert done.out == (f"Do: {words}\n" if "$" in text else f"{text}\n\n{words}\n")
+
+
+def test_a_file_stands_in_the_prompt_of_a_skill_with_arguments(here: Place) -> None:
+    here.write({"a.txt": "some text", ".claude/skills/pdf/SKILL.md": skill_text("pdf", "Works.") + "Do: $ARGUMENTS\n"})
+    done = here.run("ask", "--show-prompt", "/pdf shorten @a.txt")
+    assert done.out.endswith('Do: shorten a.txt\n\n<file path="a.txt">\nsome text\n</file>\n')
+
+
+@pytest.mark.requirement("X-41")
+def test_chat_and_the_events_that_programs_read_have_the_three_ways(here: Place) -> None:
+    told = here.run("chat", stdin="/song-writer a song\n").out
+    assert "/model " in told and "(in a shell) navigator host install" in told
+    assert '(in a shell) navigator ask --show-prompt "/song-writer"' in told
+    (said,) = (one["data"]["text"] for one in here.json("why")["events"] if one["type"] == "RunContent")
+    assert said.startswith("song-writer needs a model") and said.count("\n- ") == 3
+
+
+def test_why_is_in_the_language_of_the_message(here: Place) -> None:
+    here.run("ask", "/song-writer 一首歌")
+    told = here.said("why").splitlines()[1:]
+    assert all(re.match(r"  [消原结询]", line) for line in told) and "等待" in told[-1]

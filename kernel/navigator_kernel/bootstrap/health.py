@@ -339,7 +339,7 @@ def _databases(project: Project) -> Iterator[Finding]:
         remedy = f"{_REPAIR} saves what can be read, and keeps the file; at worst you lose {lost}"
         yield Finding(what=file.name, state="damaged", detail=problem, remedy=remedy, fix=partial(_rebuild, file))
     if sound == len(files):
-        yield Finding(what="databases", state="ok", detail=f"{sound} are sound")
+        yield Finding(what="databases", state="ok", detail=f"{numbered(sound, 'database')} sound")
 
 
 def _rebuild(file: Path) -> list[str]:

@@ -17,6 +17,7 @@ from navigator_kernel.adapters.stores.project_state import ASIDE, Record, record
 from navigator_kernel.bootstrap.places import project_state
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.errors import NotFound, Refused, UsageProblem
+from navigator_kernel.text import numbered
 
 
 class StoredState(Struct, frozen=True):
@@ -46,9 +47,10 @@ class StoredState(Struct, frozen=True):
 
     def summary(self) -> str:
         """The state in one line."""
-        sessions, runs = ("?" if count is None else count for count in (self.sessions, self.runs))
+        counted = ((self.sessions, "session"), (self.runs, "workflow run"), (self.size, "byte"))
+        held = ", ".join(f"? {noun}s" if count is None else numbered(count, noun) for count, noun in counted)
         where = self.record.place.path or "an unknown place"
-        return f"{self.record.short} of {where!r} ({sessions} sessions, {runs} workflow runs, {self.size:,} bytes)"
+        return f"{self.record.short} of {where!r} ({held})"
 
 
 def stored_states(root: Path | None) -> list[StoredState]:

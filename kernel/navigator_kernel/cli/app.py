@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -39,15 +40,18 @@ def _allow(ctx: click.Context, _: click.Parameter, values: tuple[str, ...]) -> N
 
 def rights_options(command: F) -> F:
     """Adds the options --allow, --read-only and --allow-edits to a command."""
-    read = "The model's tools may only read."
-    edit = "The same as --allow edit:./"
-    help_text = "What the model's tools may do without a question: run, scripts, read, edit:FOLDER/ (with commas)."
-    command = click.option(
-        "--allow", metavar="WORDS", multiple=True, expose_value=False, callback=_allow, help=help_text
-    )(command)
-    for name, text in (("--read-only", read), ("--allow-edits", edit)):
-        command = click.option(name, is_flag=True, expose_value=False, callback=_edits, help=text)(command)
-    return command
+    allow = click.option(
+        "--allow",
+        metavar="WORDS",
+        multiple=True,
+        expose_value=False,
+        callback=_allow,
+        help="What the model's tools may do without a question: run, scripts, read, edit:FOLDER/ (with commas).",
+    )
+    flag = partial(click.option, is_flag=True, expose_value=False, callback=_edits)
+    read_only = flag("--read-only", help="The model's tools may only read.")
+    edits = flag("--allow-edits", help="The same as --allow edit:./")
+    return edits(read_only(allow(command)))
 
 
 unsafe_option = click.option(

@@ -48,7 +48,8 @@ HOSTS = (
 def found(root: Path, own: Path, settings: Mapping[str, McpServer]) -> Found:
     """All configured servers; the settings take precedence over the person's own file, and that over the project's."""
     theirs = servers_in(root / PROJECT_FILE, "project", lenient=True)
-    theirs = theirs._replace(servers={name: one for name, one in theirs.servers.items() if not _is_this(one)})
+    others = {name: one for name, one in theirs.servers.items() if one.args[-2:] != ("mcp", "serve")}
+    theirs = theirs._replace(servers=others)  # without this kernel, which `navigator host install` adds for others
     mine = servers_in(own, "user", lenient=False)
     hidden = theirs.servers.keys() & {*mine.servers, *settings}
     greedy = [name for name, server in theirs.servers.items() if server.network]
@@ -60,11 +61,6 @@ def found(root: Path, own: Path, settings: Mapping[str, McpServer]) -> Found:
     )
     project = {name: server._replace(network=False) for name, server in theirs.servers.items()}
     return Found({**project, **mine.servers, **settings}, tuple(sorted(notes)))
-
-
-def _is_this(server: McpServer) -> bool:
-    """Whether the server is this kernel, which `navigator host install` adds to the file for others."""
-    return server.args[-2:] == ("mcp", "serve")
 
 
 def servers_in(file: Path, origin: str, keys: tuple[str, ...] = ("mcpServers",), *, lenient: bool) -> Found:

@@ -166,7 +166,8 @@ def _found(plain: str, state: OpenState) -> _Found:
         kinds = (kinds | {"run"}) - {"change"}
     elif state.situation == "interrupted":
         kinds |= {"run"}
-    options = {form: "option" for name in state.options for form in (name.casefold(), *_spaced(name))}
+    names = [name.casefold() for name in state.options]
+    options = dict.fromkeys([*names, *(name.replace("-", " ") for name in names)], "option")
     parts = tuple(part for clause in clauses(plain, options) for part in _corrected(clause))
     marks: set[str] = set()
     weak: set[str] = set()
@@ -222,10 +223,6 @@ def _names(word: str, head: str) -> bool:
             return True
         at = head.find(word, at + 1)
     return False
-
-
-def _spaced(name: str) -> tuple[str, ...]:
-    return (name.casefold().replace("-", " "),) if "-" in name else ()
 
 
 def _asks(clause: Clause) -> bool:

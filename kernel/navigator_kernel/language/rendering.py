@@ -60,9 +60,9 @@ def render_sentence(report: Report, style: Style) -> str:
 
 
 def step_lines(report: Report, style: Style, *, whole: bool = False) -> list[str]:
-    """A step of a workflow: its status line, its output in words and its files. Of the output the first lines, or with
-    `whole` all of it, and then also the text that a skill writes beside its data."""
-    text = report.data.get("text") if whole else None
+    """A step of a workflow: its status line, its output in words, or the text that a skill writes beside its data, and
+    its files. Of the output the first lines, or with `whole` all of it."""
+    text = report.data.get("text")
     output = result_lines(report)
     if report.state in {"success", "partial"}:
         in_words = text if isinstance(text, str) else "" if _is_data(report) else report.raw or ""
@@ -85,7 +85,18 @@ def result_lines(report: Report) -> list[str]:
     if isinstance(text, str):
         files = [clean(file, lines=False) for file in report.files] if text is not report.raw else []
         return [*clean(text).strip().splitlines(), *files]
-    return [f"{key}: {flow(value)}" for key, value in report.data.items()]
+    return [f"{key}: {in_words(value)}" for key, value in report.data.items()]
+
+
+def in_words(value: Any) -> str:
+    """A value on one line for a person, without the signs of a data format."""
+    match value:
+        case Mapping():
+            return ", ".join(f"{clean(str(key), lines=False)} {in_words(item)}" for key, item in value.items())
+        case list() | tuple():
+            return ("; " if any(isinstance(item, Mapping) for item in value) else ", ").join(map(in_words, value))
+        case _:
+            return clean(value, lines=False) if isinstance(value, str) else flow(value)
 
 
 def _is_data(report: Report) -> bool:

@@ -213,7 +213,8 @@ def _skill_packet(
     """`written` are the person's own words to the skill; without them, the message is used, and without that its name
     (PRE-20)."""
     words = written if request.commands else ""  # without a command, they are part of the message
-    message = "\n\n".join(part for part in (words, _cleaned(request)) if part) or name
+    apart = _apart(request) if words else ""
+    message = apart.join(part for part in (words, _cleaned(request)) if part) or name
     prompt = say("prompt.skill", order.language, skill=name, args=written).strip()
     optional: dict[str, Any] = {"prompt": prompt, "request": message, "arguments": list(given.positional)}
     handed = request.handed
@@ -224,12 +225,19 @@ def _skill_packet(
         optional["request"] = message
         if handed and handed.text:  # the output of the previous step, marked as such
             optional["request"] += f'\n\n<step number="{handed.step}">\n{handed.text}\n</step>'
-        optional |= {"written": written} if written and not given.values else {}
+        optional |= {"written": message if words else written} if written and not given.values else {}
         optional |= {"memory": [memory.text for memory in order.memories]} if order.memories else {}
     limit = min(skill.timeout or order.timeout, SKILL_LIMIT) if skill else order.timeout
     kind = f"{skill.type}:{skill.name}" if skill else f"skill:{name}"
     required = {**{spec.name: "" for spec in given.missing}, **given.values}
     return _packet("skills", "run", kind, request, order, required, optional, at=at, timeout=limit)
+
+
+def _apart(request: PreprocessingResult) -> str:
+    """What stands between the words behind a command and the next lines, where the message begins with the command."""
+    text, first = request.original.lstrip(), request.commands[0].original_string if request.commands else ""
+    after = text.removeprefix(first) if first and text.startswith(first) and request.cleaned_content else ""
+    return after[: len(after) - len(after.lstrip())] or "\n\n"
 
 
 def _cleaned(request: PreprocessingResult) -> str:

@@ -270,7 +270,8 @@ def _with_installed(bound: list[BoundStep]) -> list[BoundStep]:
     for at, step in enumerate(bound):
         sure = step.skill and step.decision.tier != "retrieval"
         hit = None if sure else _RUN_NAME.search(step.text)
-        source = next((i for i in range(at - 1, -1, -1) if _installs(bound[i].result)), None)
+        before = ((i, bound[i].result) for i in range(at - 1, -1, -1))
+        source = next((i for i, one in before if isinstance(one, Lifecycle) and one.operation == "install"), None)
         if hit is None or source is None:
             continue
         requested, order, name = bound[source].result, steps[source].result, hit.group(1).rstrip(".")
@@ -284,10 +285,6 @@ def _with_installed(bound: list[BoundStep]) -> list[BoundStep]:
         steps[source] = replace(steps[source], result=replace(order, skills=names))
         steps[at] = replace(step, skill=name, agent="skills", result=Skills(names=(name,)))
     return steps
-
-
-def _installs(result: RouteResult) -> bool:
-    return isinstance(result, Lifecycle) and result.operation == "install"
 
 
 def _without_telling(bound: list[BoundStep]) -> list[BoundStep]:

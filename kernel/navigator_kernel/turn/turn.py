@@ -184,7 +184,8 @@ def _finish(reply: Reply, kernel: Kernel, emit: Emit, *, has_step: bool) -> None
         name, ends = waiting.id if waiting else "", expiry_of(waits.asked_at)
         emit(ApprovalRequested(subject=waits.subject, detail=question, id=name, expires=ends))
     if not reply.report.by_model:  # a model's text was streamed already
-        emit(RunContent(text=reply.report.summary))
+        ways = [f"- {way}" for way in reply.report.data.get("ways", ())]
+        emit(RunContent(text="\n".join([reply.report.summary, *ways])))
     sections = {name: lines for name, lines in reply.sections.to_dict().items() if lines}
     data = {} if has_step else kernel.redact(dict(reply.report.data))
     report, outcome = reply.report, (reply.answer or {}).get("outcome", "")

@@ -260,7 +260,8 @@ class _Reader:
             raise Unclear("the name of the program is not written out")
         if program.text in _RESERVED:
             raise Unclear(repr(program.text))
-        if program.text in _EXPANDING and not all(_is_inert(word) for word in command.words[1:]):
+        unclear = (not word.is_plain or {*"`[$"} & {*word.text} for word in command.words[1:])
+        if program.text in _EXPANDING and any(unclear):
             raise Unclear(f"what {program.text!r} evaluates")
         self.found.append(command)
 
@@ -388,10 +389,6 @@ class _Reader:
                 self.at = len(self.text) if end < 0 else end
             else:
                 return
-
-
-def _is_inert(word: Word) -> bool:
-    return word.is_plain and not set(word.text) & set("`[$")
 
 
 # Programs that start the command that follows their options: the options that take a word, and other words before it

@@ -390,8 +390,8 @@ def main() -> None:
     try:
         found = report(*place(given.input), given)
     except OSError as error:
-        message = say(f"{given.input!r} cannot be read: {error.strerror}", f"不能读取 {given.input!r}：{error.strerror}")
-        raise SystemExit(message) from error
+        reason = say(f"{given.input!r} cannot be read: {error.strerror}", f"不能读取 {given.input!r}：{error.strerror}")
+        raise SystemExit(reason) from error
     Path("report.md").write_text(f"{found['text']}\n", encoding="utf-8")
     sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
 

@@ -364,8 +364,8 @@ def main() -> None:
     except UnicodeError as error:
         raise SystemExit("the file is no text") from error
     except OSError as error:
-        message = say(f"{given.input!r} cannot be read: {error.strerror}", f"不能读取 {given.input!r}：{error.strerror}")
-        raise SystemExit(message) from error
+        reason = say(f"{given.input!r} cannot be read: {error.strerror}", f"不能读取 {given.input!r}：{error.strerror}")
+        raise SystemExit(reason) from error
     sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
 
 

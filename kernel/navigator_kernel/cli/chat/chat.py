@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +17,6 @@ from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Interrupted, KernelError
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, in_one_language
-from navigator_kernel.turn.workflow import COMMAND
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
 
@@ -44,7 +43,7 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
     shown, language, offers = Shown(quiet=as_json), app.spoken, partial(_offers, app)
     while True:
         question = open_question(session, language) if asks else None
-        if (text := _read(question, offers)) is None:
+        if (text := _read(question, offers, language)) is None:
             break
         if not text.strip():
             continue
@@ -52,7 +51,7 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
         if word in _WORDS and (not rest or word in {"/model", "/skills"}):
             if word in {"/quit", "/exit"}:
                 break
-            _own(app, word, rest.strip(), session, shown, replies)
+            _own(app, word, rest.strip(), session, shown, replies, language)
             continue
         reply, code = _attempt(app, text, session, shown, question, code)
         if reply is not None:
@@ -69,8 +68,9 @@ LISTED = 20  # skills of a list
 _WORDS = frozenset({"/help", "/quit", "/exit", "/skills", "/why", "/cost", "/model", "/skill"})
 
 
-def read_message(offers: Callable[[str], list[str]] | None = None) -> str | None:
-    """Reads the next message, which may continue over several lines; None at the end of input."""
+def read_message(offers: Callable[[str], list[str]] | None = None, language: Language = "en") -> str | None:
+    """Reads the next message, which may continue over several lines; None at the end of input. With Ctrl-C it is empty,
+    and a line says how to leave."""
     try:
         line = _line("> ", offers)
         if line.strip() == '"""':
@@ -83,6 +83,7 @@ def read_message(offers: Callable[[str], list[str]] | None = None) -> str | None
         return None
     except KeyboardInterrupt:
         sys.stderr.write("\n")
+        note(say("chat.leave", language), dim=True)
         return ""
     return line
 
@@ -97,10 +98,15 @@ def _line(prompt: str, offers: Callable[[str], list[str]] | None = None) -> str:
 
 
 def _offers(app: App, word: str) -> list[str]:
-    """What `word` may be the beginning of: a command or skill after `/`, else a file, with or without `@`."""
-    if word.startswith("/") and "/" not in word[1:]:
-        skills = (f"/{skill.name}" for skill in app.project.catalogue.list_resources())
-        return sorted(f"{name} " for name in {*_WORDS, *skills} if name.startswith(word))
+    """What `word` may be the beginning of: a command or skill after `/` or `@@`, a workflow after `#`, else a file, in
+    quotes if it has blanks."""
+    from navigator_kernel.turn.workflow_file import stored_names
+
+    if mark := next((mark for mark in ("/", "@@", "#") if word.startswith(mark) and "/" not in word[len(mark) :]), ""):
+        names = [skill.name for skill in app.project.catalogue.list_resources()]
+        names = [*stored_names(app.project)] if mark == "#" else names
+        marked = {*(f"{mark}{name}" for name in names), *(_WORDS if mark == "/" else ())}
+        return sorted(f"{name} " for name in marked if name.startswith(word))
     mark = "@" if word.startswith("@") else ""
     folder, _, begin = word.removeprefix("@").rpartition("/")
     try:
@@ -109,7 +115,8 @@ def _offers(app: App, word: str) -> list[str]:
         return []
     inside = f"{folder}/" if folder else ""
     named = [(name, is_dir) for name, is_dir in entries if name.startswith(begin) and (begin or name[0] != ".")]
-    return sorted(f"{mark}{inside}{name}{'/' if is_dir else ' '}" for name, is_dir in named if " " not in name)
+    paths = [f"{inside}{name}{'/' if is_dir else ''}" for name, is_dir in named]
+    return sorted(f'{mark}"{path}" ' if " " in path else mark + path + " " * (path[-1] != "/") for path in paths)
 
 
 def _block() -> str:
@@ -122,12 +129,12 @@ def _block() -> str:
     return "\n".join(kept)
 
 
-def _read(question: OpenQuestion | None, offers: Callable[[str], list[str]]) -> str | None:
+def _read(question: OpenQuestion | None, offers: Callable[[str], list[str]], language: Language) -> str | None:
     """The next message, or the answer to `question`: empty to ask again, None at the end of input."""
     if question is None:
-        return read_message(offers)
+        return read_message(offers, language)
     note(question.line)
-    if (text := read_message(offers)) is None:
+    if (text := read_message(offers, language)) is None:
         return None
     try:
         return question.message(text)
@@ -171,41 +178,43 @@ def _turn(app: App, text: str, session: Session, shown: Shown, language: Languag
     return reply
 
 
-def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies: list[Reply]) -> None:
+def _own(
+    app: App, word: str, rest: str, session: Session, shown: Shown, replies: Sequence[Reply], language: Language
+) -> None:
     from navigator_kernel.why import readable_lines
 
     match word:
         case "/help":
-            lines([*say("chat.help", app.spoken).split("\n"), f"/{COMMAND.name} need"])
-            lines([f"                 {COMMAND.description}"])
+            lines(say("chat.help", language).split("\n"))
         case "/cost":
-            lines(list(shown.costs(app.spoken)))
+            lines(list(shown.costs(language)))
         case "/model":
-            _model(app, rest)
+            _model(app, rest, language)
         case "/skill":
-            lines([session.sticky.target if session.sticky else say("chat.free", app.spoken)])
+            lines([session.sticky.target if session.sticky else say("chat.free", language)])
         case "/skills":
-            _skills(app, rest)
+            _skills(app, rest, language)
         case "/why" if replies:
             events = app.project.run_log.read(replies[-1].run)
-            lines(list(readable_lines(events, app.project.catalogue, app.language)))
+            lines(list(readable_lines(events, app.project.catalogue, language)))
         case _:
             note("nothing yet")
 
 
-def _skills(app: App, words: str) -> None:
+def _skills(app: App, words: str, language: Language) -> None:
     """A short list of the installed skills, or of those that `words` find."""
     from navigator_kernel.skills.catalog.search import search
 
     skills = app.project.catalogue.list_resources()
     listed = [hit.skill for hit in search(skills, words, {})] if words else [*skills]
-    rows = [(skill.name, " ".join(in_one_language(skill.description, app.spoken).split())) for skill in listed[:LISTED]]
-    table(("skill", "description"), rows, language=app.spoken)
-    if len(listed) > LISTED:
-        note(say("chat.more_skills", app.spoken, count=len(listed) - LISTED))
+    rows = [(skill.name, " ".join(in_one_language(skill.description, language).split())) for skill in listed[:LISTED]]
+    if rows:
+        table(("skill", "description"), rows, language=language)
+    if not rows or len(listed) > LISTED:
+        note(say("chat.more_skills" if rows else "chat.no_skills", language, count=len(listed) - LISTED))
 
 
-def _model(app: App, name: str) -> None:
+def _model(app: App, name: str, language: Language) -> None:
     """Sets the model for this conversation only (`navigator model use` is permanent), and shows the current one."""
     from navigator_kernel.adapters.models.providers import check_provider, spelled_out
 
@@ -217,4 +226,4 @@ def _model(app: App, name: str) -> None:
             note(f"hint: {chat_hint(error.hint, app.spoken)}")
             return
         app.use_model(name)
-    lines([app.settings.models.default or say("chat.model_none", app.spoken)])
+    lines([app.settings.models.default or say("chat.model_none", language)])

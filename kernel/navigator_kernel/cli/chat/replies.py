@@ -107,7 +107,8 @@ def for_chat(report: Report, language: Language) -> Report:
     if data.get("hint"):
         data["hint"] = chat_hint(str(data["hint"]), language)
     if "ways" in data:
-        data["ways"] = [say("chat.way_model", language)]
+        host, shown = chat_hint(data["ways"][1], language), say("chat.way_show", language, skill=data["skill"])
+        data["ways"] = [say("chat.way_model", language), host, shown]
         summary = report.summary
     elif data.get("reason") == "no_model":
         near = ", ".join(map(str, data.get("nearest", ())))
@@ -198,7 +199,7 @@ def _took(reply: Reply, form: str, language: Language) -> None:
         return
     spent, models = reply.usage, ", ".join(clean(name, lines=False) for name in reply.models)
     if spent.unknown == spent.requests and not spent.input + spent.output:
-        note(say("usage.all_unknown", language, model=models))
+        note(say("usage.all_unknown", language, model=models), dim=True)
         return
     cost = f"${spent.cost:.4f}" if spent.priced else say("usage.unpriced", language)
     told = say("usage.line", language, model=models, tokens=spent.input + spent.output, cost=cost)

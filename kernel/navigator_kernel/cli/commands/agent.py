@@ -7,6 +7,7 @@ import click
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, table
 from navigator_kernel.cli.project import App
+from navigator_kernel.language.chinese import in_language
 
 
 @click.group("agent")
@@ -23,4 +24,5 @@ def listed(app: App, *, as_json: bool) -> None:
     if as_json:
         document({"agents": [{"name": n, "aliases": list(a.aliases), "description": a.description} for n, a in agents]})
     else:
-        table(("agent", "aliases", "what it does"), [(n, ", ".join(a.aliases), a.description) for n, a in agents])
+        rows = [(n, ", ".join(a.aliases), in_language(a.description, app.spoken)) for n, a in agents]
+        table(("agent", "aliases", "what it does"), rows)

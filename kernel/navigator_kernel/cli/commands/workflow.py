@@ -36,6 +36,7 @@ def command() -> None:
 @pass_app
 def listed(app: App, *, as_json: bool) -> int:
     """List stored workflows and runs that have begun, newest first; exit code 1 where a file cannot be used."""
+    from navigator_kernel.language.wording import worded
     from navigator_kernel.turn.workflow_file import load_stored, stored_names
 
     files: list[dict[str, Any]] = []
@@ -54,10 +55,10 @@ def listed(app: App, *, as_json: bool) -> int:
         rows = [(f"#{one['name']}", str(one["steps"]), one["problem"] or one["description"]) for one in files]
         table(("workflow", "steps", "what it does"), rows)
     if runs:
-        table(
-            ("run", "state", "done", "workflow"),
-            [(one["token"], one["state"], f"{one['done']}/{one['steps']}", one["name"]) for one in runs],
-        )
+        states = [worded("outcome", one["state"], app.spoken) for one in runs]
+        done = [f"{one['done']}/{one['steps']}" for one in runs]
+        rows = [(one["token"], *both, one["name"]) for one, *both in zip(runs, states, done, strict=True)]
+        table(("run", "state", "done", "workflow"), rows)
     return code
 
 
@@ -68,19 +69,20 @@ def listed(app: App, *, as_json: bool) -> int:
 def show(app: App, *, name: str, as_json: bool) -> None:
     """Print the stored workflow NAME, or the run of that token with each step's output, files and tries."""
     from navigator_kernel.language.rendering import step_lines
-    from navigator_kernel.language.wording import say
+    from navigator_kernel.language.wording import say, worded
     from navigator_kernel.turn.workflow_file import load_stored, stored_names
 
     if name.removeprefix("#") in stored_names(app.project):
         plan = load_stored(name.removeprefix("#"), app.project)
-        document({"workflow": plan_to_dict(plan)}) if as_json else lines(outline(plan, app.language or "en"))
+        document({"workflow": plan_to_dict(plan)}) if as_json else lines(outline(plan, app.spoken))
         return
     run = app.bare.journal.load(name)
     if as_json:
         document({"run": {**_short(run), "plan": plan_to_dict(run.plan), "tries": _tries(run)}})
         return
-    head, *steps = outline(run.plan, app.language or "en")
-    lines([f"run {run.token}  {run.state}", head])
+    head, *steps = outline(run.plan, app.spoken)
+    state = worded("outcome", run.state, app.spoken)
+    lines([say("workflow.run_head", app.spoken, token=run.token, state=state), head])
     for number, step in enumerate(steps, 1):
         last = run.last(number)
         report = None if last is None else last.report
@@ -88,12 +90,15 @@ def show(app: App, *, name: str, as_json: bool) -> None:
         lines([step, *(f"    {line}" for line in found)])
     columns = ("step", "attempt", "started", "ended", "state")
     rows = [
-        (*(str(one[name]) for name in columns), "" if one["state"] == "success" else one["summary"])
+        (
+            *(worded("outcome", str(one[name]), app.spoken) for name in columns),
+            "" if one["state"] == "success" else one["summary"],
+        )
         for one in _tries(run)
     ]
     table(("step", "try", "started", "ended", "state", "why"), rows)
     if key := _GOES_ON.get(run.state):
-        note(say(f"workflow.{key}", app.language or "en", token=run.token))
+        note(say(f"workflow.{key}", app.spoken, token=run.token))
 
 
 @command.command("run")

@@ -234,7 +234,9 @@ def _about(one: Mapping[str, Any], language: Language) -> list[str]:
     """The lines about an installed skill, one for each known fact."""
     receipt, apart, colon = one["receipt"] or {}, APART[language], COLON[language]
     places = (worded("place", place, language) for place in (one["level"], *(() if one["enabled"] else ("disabled",))))
-    accepted = (say("about.accepted_in", language, **_pair(rule)) for rule in receipt.get("accepted") or ())
+    accepted = (
+        say("about.accepted_in", language, rule=one["rule"], file=one["file"]) for one in receipt.get("accepted") or ()
+    )
     facts = {
         "name": one["name"],
         "description": one["description"],
@@ -258,10 +260,6 @@ def _about(one: Mapping[str, Any], language: Language) -> list[str]:
     }
     known = [f"{say(f'about.{key}', language)}{colon}{value}" for key, value in facts.items() if value]
     return [*known, *(f"{say('about.problem', language)}{colon}{text}" for text in one["problems"])]
-
-
-def _pair(accepted: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: accepted[key] for key in ("rule", "file")}
 
 
 def _offered(source_info: Mapping[str, Any], source: str, language: Language) -> None:

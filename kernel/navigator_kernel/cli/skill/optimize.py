@@ -112,18 +112,14 @@ def _by_model(
 
     wanted = [one.query for one in cases if one.wanted == skill.name][:SHOWN]
     others = [one.query for one in cases if one.wanted != skill.name]
-    unwanted = sorted(others, key=lambda text: -_shared(text, skill.description))[:SHOWN]
+    words = {*skill.description.casefold().split()}
+    unwanted = sorted(others, key=lambda text: -len(words.intersection(text.casefold().split())))[:SHOWN]
     model = agreed_model(app, name, DESCRIPTIONS, [skill], [*wanted, *unwanted], sure=sure, as_json=as_json)
 
     async def work(model: ChatModel) -> tuple[tuple[str, ...], Spent]:
         return await write_descriptions(model, skill, wanted, unwanted)
 
     return asked_model(app, model, work)
-
-
-def _shared(text: str, description: str) -> int:
-    """How many words the two have in common."""
-    return len(set(text.casefold().split()) & set(description.casefold().split()))
 
 
 def _show(body: Mapping[str, Any], language: Language) -> None:

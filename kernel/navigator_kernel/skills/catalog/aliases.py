@@ -119,17 +119,12 @@ def other_words(texts: Sequence[str]) -> list[str]:
             at == 0
             and each
             and len(whole) > 1
-            and all(known or _is_kept(word) for words in told for word, known in words)
+            and all(known or (word.isascii() and len(word) <= 5) for words in told for word, known in words)  # PDF, v2
         ):
             english = _is_chinese(text)
             each.insert(0, " ".join(whole) if english else "".join(whole))
         found += each
     return list(dict.fromkeys(found))[:MOST]
-
-
-def _is_kept(word: str) -> bool:
-    """Whether an unknown word is the same in both languages: `PDF`, `v2`."""
-    return word.isascii() and len(word) <= 5
 
 
 def _is_chinese(text: str) -> bool:

@@ -57,7 +57,7 @@ def _wrong(command: str, files: Mapping[str, bytes]) -> Iterator[tuple[str, str]
         return
     if _GLOBAL.search(command):
         yield "command-installs", "the command installs packages for the whole machine"
-    if _SHELL.search(_unquoted(command)):
+    if _SHELL.search(_FILLED.sub("", command)):  # without quoted text, which is meant literally, and placeholders
         yield (
             "command-shell",
             "no shell reads the command, so that these characters are given to the program as they are",
@@ -92,11 +92,6 @@ def _script_of(program: str, rest: Sequence[str]) -> Sequence[str]:
     if not _RUNNERS.match(posixpath.basename(program)):
         return ()
     return [word for word in rest if not word.startswith("-")][:1]
-
-
-def _unquoted(command: str) -> str:
-    """The command without quoted text, which is meant literally, and without placeholders."""
-    return _FILLED.sub("", command)
 
 
 def _line(data: bytes, command: str) -> int:

@@ -153,17 +153,12 @@ def _run(one: Statement, decoded: set[str], runners: set[str]) -> Iterator[Hit]:
         if decoded & set(_NAME.findall(after)) or _DECODES.search(after):
             yield Hit("encoded-execute", one.at + run.start(), "error", "decodes a text and runs it", whole=True)
             return
-        if _FETCHES.search(near) and _is_code(run.group()):
+        if _FETCHES.search(near) and not _STARTS_PROGRAM.search(run.group().strip()):  # but text in its own language
             yield Hit("fetch-execute", one.at + run.start(), "error", "runs code that it fetches", whole=True)
             return
     place = next((hit for hit in _CALL.finditer(text) if hit[1] in runners), None) if runners else None
     if place and (_DECODES.search(text, place.start()) or decoded & set(_NAME.findall(text[place.start() :]))):
         yield Hit("encoded-execute", one.at + place.start(), "error", "decodes a text and runs it", whole=True)
-
-
-def _is_code(run: str) -> bool:
-    """Whether `run` executes text in the script's own language, and not a program."""
-    return not _STARTS_PROGRAM.search(run.strip())
 
 
 def _secret(text: str) -> tuple[bool, bool]:
