@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -348,8 +349,8 @@ def test_why_is_one_sentence_for_people(here: Place, message: str, why: str) -> 
     )
     here.write({".claude/skills/bob-papers/SKILL.md": skill_text("bob-papers", "Print .pdf files")})
     here.run("ask", message)
-    (line,) = (line for line in here.said("why").splitlines() if line.startswith("  why        "))
-    sentence, _, next_one = line.removeprefix("  why        ").replace("；", ";").partition(";")
+    (line,) = (line for line in here.said("why").splitlines() if re.match("  (?:why|原因) ", line))
+    sentence, _, next_one = line.split(maxsplit=1)[1].replace("；", ";").partition(";")
     assert sentence == why
     (shortlist,) = [e["data"]["candidates"] for e in here.runs()[-1] if e["type"] == "SkillsShortlisted"] or [[]]
     others = [one for one in shortlist if one["name"] != "ada-papers" and one["confidence"] >= 0.01]

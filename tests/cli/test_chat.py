@@ -284,13 +284,16 @@ def test_skills_are_listed_shortly_and_found_by_words(run: Any) -> None:
         ("@@word-c", "@@word-count "),
         ("#wee", "#weekly "),
         ("@no", "@notes.txt "),
-        ("@销", '"销售 数据.csv" '),
+        ("@old", '"old data.csv" '),
+        ("@a", "@a.txt "),
+        ("@fi", "\x07ve"),
         ("count sub/in", "count sub/inner/"),
     ],
 )
 def test_tab_completes_a_skill_a_workflow_or_a_file(root: Path, typed: str, completed: str) -> None:
     (root / "notes.txt").write_text("a\n")
-    (root / "销售 数据.csv").write_text("a\n")
+    for name in ("old data.csv", "a.txt", "five.txt", "five more.txt"):
+        (root / name).write_text("a\n")
     (root / "mybox" / "workflows").mkdir(parents=True)
     (root / "mybox" / "workflows" / "weekly.md").write_text("a\n")
     (root / "sub" / "inner").mkdir(parents=True)

@@ -98,8 +98,8 @@ def _line(prompt: str, offers: Callable[[str], list[str]] | None = None) -> str:
 
 
 def _offers(app: App, word: str) -> list[str]:
-    """What `word` may be the beginning of: a command or skill after `/` or `@@`, a workflow after `#`, else a file, in
-    quotes if it has blanks."""
+    """What `word` begins: a command or skill after `/` or `@@`, a workflow after `#`, else a file, in quotes if it has
+    blanks. All begin with the word where there are several: of a name with blanks the part before the first."""
     from navigator_kernel.turn.workflow_file import stored_names
 
     if mark := next((mark for mark in ("/", "@@", "#") if word.startswith(mark) and "/" not in word[len(mark) :]), ""):
@@ -116,7 +116,9 @@ def _offers(app: App, word: str) -> list[str]:
     inside = f"{folder}/" if folder else ""
     named = [(name, is_dir) for name, is_dir in entries if name.startswith(begin) and (begin or name[0] != ".")]
     paths = [f"{inside}{name}{'/' if is_dir else ''}" for name, is_dir in named]
-    return sorted(f'{mark}"{path}" ' if " " in path else mark + path + " " * (path[-1] != "/") for path in paths)
+    if len(paths) == 1 and " " in paths[0]:
+        return [f'{mark}"{paths[0]}" ']
+    return sorted(mark + path.partition(" ")[0] + " " * (" " not in path and path[-1] != "/") for path in paths)
 
 
 def _block() -> str:
