@@ -264,7 +264,7 @@ def test_one_that_falls_silent_is_a_timeout_and_is_ended(everything: Place) -> N
 
 def test_a_flood_of_its_log_does_no_harm(everything: Place) -> None:
     called(everything, "it", "toggle-simulated-logging")
-    for at in range(300):
+    for at in range(100):
         assert called(everything, "it", "echo", message=str(at))["content"][0]["text"] == f"Echo: {at}"
 
 
