@@ -16,7 +16,8 @@ LETTERS = ["a", "B", "c", "9", "_", "-", " ", "中", "文", "é", "Ａ", "ﬀ", 
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("codeReview-v2 of PDFs", ["code", "review", "codereview", "v2", "of", "pd", "fs", "pdfs"]),
+        ("codeReview-v2 of PDFs", ["code", "review", "codereview", "v2", "of", "pdfs"]),
+        ("getURLs HTMLFiles", ["get", "urls", "geturls", "html", "files", "htmlfiles"]),
         ("merge_these, ＰＤＦ files", ["merge", "these", "pdf", "files"]),
         ("审查合同x中", ["审查", "查合", "合同", "x", "中"]),
         ("“naïve”—ﬀ", ["naïve", "ff"]),

@@ -37,6 +37,10 @@ _ASIDE = lazy_compile(_SOURCES["_ASIDE"], re.IGNORECASE)
 _UNWANTED = lazy_compile(_SOURCES["_UNWANTED"], re.IGNORECASE)
 # A clause that says what is not to be done: `do not check docs`, `别查链接`
 _REFUSED = lazy_compile(_SOURCES["_REFUSED"], re.IGNORECASE)
+# A clause that names what is there already or is not meant: `the pdf is done`, `not a pdf`, `简历不用改`
+_SETTLED = lazy_compile(_SOURCES["_SETTLED"], re.IGNORECASE)
+_OBJECT = lazy_compile(r"[把将]|[做写]成|\.[A-Za-z]")
+_REFERS = lazy_compile(r"(?<![\w-])(?:it|its|this|that|them|their|these|those)(?![\w-])|[它此这该]", re.IGNORECASE)
 # A part after a mere `and` that begins so belongs to the part before: `the images`, `warnings are in it`
 _BELONGS = lazy_compile(_SOURCES["_BELONGS"], re.IGNORECASE)
 _NO_SUBJECT = lazy_compile(_SOURCES["_NO_SUBJECT"], re.IGNORECASE)
@@ -109,10 +113,14 @@ def asks_to_look(text: str) -> bool:
 
 
 def without_refused(text: str, names: Sequence[str] = ()) -> str:
-    """A text without the clauses that say what is not to be done, as it is if they are all of it. A clause that leaves
-    out the `names` of files says where, and not what."""
+    """A text without the clauses that say what is not to be done, is there already, or is not meant; as it is if they
+    are all of it, or if the rest refers to them. A clause that leaves out the `names` of files says where, and not
+    what."""
     rest = _REFUSED.sub(lambda hit: hit.group() if any(map(hit.group().count, names)) else " ", text).strip(_STOPS)
-    return rest if rest and _content(rest) else text
+    kept = rest if rest and _content(rest) else text
+    rest = _SETTLED.sub(" ", kept).strip(f"{_STOPS}:：.")
+    named = rest.isascii() or _OBJECT.search(rest)  # what a Chinese order does not name is what was just named
+    return rest if rest != kept and named and _substance(rest) >= 2 and not _REFERS.search(rest) else kept
 
 
 def refuses(text: str) -> bool:

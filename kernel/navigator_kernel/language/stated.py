@@ -535,6 +535,8 @@ def _marked(text: str, known: Sequence[str]) -> str:
     """The text with a mark for each name in it, which has the place of the name in `known`. The name `order_id` may be
     written `order id`, `OrderID` or `order ids`, but not inside a longer name such as `order_id.csv`."""
     text = text.translate({0xE000: None, 0xE001: None})
+    if not known:
+        return text
     divided = [_PIECE.findall(_lower(name)) for name in known]
     keys = ["".join(pieces) for pieces in divided]
     most = max(map(len, divided), default=0) + 3  # `orderId` is one piece, and `order id` has two

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from navigator_kernel.digests import blake2b
+from navigator_kernel.routing.words import CAMEL
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ _AGAINST = lazy_compile(
     r"|不要?用于|不适用于|不适合|不要在|请勿",
     re.IGNORECASE,
 )
-_CAMEL = lazy_compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _VARIANTS = 32  # of one pattern
 _BRACES, _WORD = lazy_compile(r"\{([^{}]*)\}"), lazy_compile(r"[^\W_]+")
 _SEPARATORS = lazy_compile(r"[-_/.:\s]+")
@@ -47,7 +47,7 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def title(self) -> str:
         """The name as words: `codeReview-v2` is `code Review v2`."""
-        spaced = _CAMEL.sub(" ", unicodedata.normalize("NFKC", self.name))
+        spaced = CAMEL.sub(" ", unicodedata.normalize("NFKC", self.name))
         return _SEPARATORS.sub(" ", spaced).strip()
 
     @cached_property

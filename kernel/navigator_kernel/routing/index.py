@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from navigator_kernel.routing.entries import Entry
     from navigator_kernel.routing.vectors import Vectors, WordVectors
 
-VERSION = 7
+VERSION = 8
 HEAD = "current.json"
 INDEXED = ("name", "purpose", "examples", "tags", "body")  # fields that are searched for candidates
 WIDTH = 2 + len(FIELDS)  # spans of a row: the ends of its line, of each of its fields, and of its grams

@@ -28,7 +28,8 @@ _RUNS = lazy_compile(r"[㐀-䶿一-鿿豈-﫿]+|[^\W_㐀-䶿一-鿿豈-﫿]+", r
 _SPACED = bytes(code if code > 0x7F or chr(code).isalnum() else 0x20 for code in range(256))
 _HAN = lazy_compile(r"[㐀-䶿一-鿿豈-﫿]")
 _KEPT, _LONG = 1 << 15, 64  # cached words, all dropped if there are more; the longest word to cache, in characters
-_CAMEL = lazy_compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Not before the last letter of `PDFs`
+CAMEL = lazy_compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])(?![A-Z]s(?![a-z]))")
 _STOPS = lazy_compile("|".join(sorted(STOP_HAN, key=len, reverse=True)))
 _LATIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _FIRST_HAN = "\u3400"  # the first Chinese character
@@ -68,7 +69,7 @@ def _of_run(run: str) -> Sequence[str]:
     lower = run.lower()
     if run == lower or run[1:].islower() or (run.isalpha() and run.isupper()):  # most words are, and have one part
         return (lower,)
-    parts = [part.lower() for part in _CAMEL.split(run)]
+    parts = [part.lower() for part in CAMEL.split(run)]
     return parts if len(parts) == 1 else [*parts, lower]
 
 
