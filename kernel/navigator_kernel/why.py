@@ -64,7 +64,8 @@ def _sentence(
     if skill is not None and tier == "retrieval" and reason == "leader":
         text = say("why.because", language, what=what, why=_evidence(message, skill, language))
     else:
-        why = because_of(reason, language, name=entity, confidence="").partition(";" if language == "en" else "；")[0]
+        sure = next((f"{each['confidence']:.2f}".replace("0.", ".") for each in listed if each["name"] == entity), "")
+        why = because_of(reason, language, name=entity, confidence=sure).partition(";" if language == "en" else "；")[0]
         text = f"{what}{COLON[language]}{why}"
     others = [candidate for candidate in listed if candidate["name"] != entity and candidate["confidence"] >= LEAST]
     shown = others[: 2 if kind == "clarify" else 1]

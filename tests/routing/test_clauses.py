@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from navigator_kernel.language.clauses import LIMIT, MOST, asked_for, clauses, parts
+from navigator_kernel.language.clauses import LIMIT, MOST, asked_for, clauses, parts, without_refused
 from navigator_kernel.turn.packets import plan
 from navigator_kernel.turn.understand import understand_locally
 from navigator_kernel.values.context import TurnContext
@@ -251,3 +251,30 @@ def test_a_short_message_and_one_that_only_excludes_are_searched_as_they_are() -
     short, only = "do not merge it", "I do not want it, never did, no way, not now, " * 20
     assert asked_for(short) == short
     assert asked_for(only) == only
+
+
+@pytest.mark.requirement("RTE-1")  # the issue on the first ten skills
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("no pdf, fill budget.xlsx", "fill budget.xlsx"),
+        ("fill budget.xlsx, no pdf please", "fill budget.xlsx"),
+        ("not a pdf: fill budget.xlsx", "fill budget.xlsx"),
+        ("I don't need a pdf, fill budget.xlsx", "fill budget.xlsx"),
+        ("the pdf is done already, now fill budget.xlsx", "now fill budget.xlsx"),
+        ("I already have the PDF. Fill budget.xlsx.", "Fill budget.xlsx"),
+        ("no Kubernetes and no docker, just draw the parts", "just draw the parts"),
+        ("不是 PDF，是 预算.xlsx 要填", "是 预算.xlsx 要填"),
+        ("简历不用改，把照片弄清晰就行", "把照片弄清晰就行"),
+        ("do not check docs, count the words", "count the words"),
+        # The rest refers to it, or says too little, or the clause is no such one
+        ("the draft is done, please check it carefully", None),
+        ("the build is done, what failed", None),
+        ("no tests exist for cart.py, write some", None),
+        ("文档写好了，检查一下里面的链接", None),
+        ("no, count the words", None),
+        ("look at it.", None),
+    ],
+)
+def test_what_is_done_or_not_meant_says_nothing_about_the_skill(text: str, rest: str | None) -> None:
+    assert without_refused(text) == (rest or text)

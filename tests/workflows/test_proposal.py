@@ -36,6 +36,19 @@ def test_explicit_steps_become_a_plan(place: Routing, text: str) -> None:
     assert bound(place, text) == ["sum-column", "draw-chart"]
 
 
+@pytest.mark.requirement("WFL-1")
+@pytest.mark.parametrize("order", ["sharpen the picture, then {}", "{} and then sharpen the picture"])
+def test_a_step_whose_verb_is_unknown_is_one_where_a_skill_fits_it(place: Routing, order: str) -> None:
+    write_skills(place.root, {"picture-sharpener": "Sharpens pictures and photos"})
+    assert sorted(bound(place, order.format("draw a chart"))) == ["draw-chart", "picture-sharpener"]
+
+
+@pytest.mark.requirement("WFL-1")
+def test_orders_between_commas_in_a_step_are_steps_if_each_has_its_own_skill(place: Routing) -> None:
+    text = "run sum-column on @data.csv, draw a chart, then run count-words"
+    assert bound(place, text) == ["sum-column", "draw-chart", "count-words"]
+
+
 @pytest.mark.requirement("WFL-1")  # the person asks for it
 def test_one_order_is_a_plan_where_a_plan_is_asked_for(place: Routing) -> None:
     assert proposed(place, "draw a chart") is None

@@ -118,9 +118,10 @@ def without_refused(text: str, names: Sequence[str] = ()) -> str:
     what."""
     rest = _REFUSED.sub(lambda hit: hit.group() if any(map(hit.group().count, names)) else " ", text).strip(_STOPS)
     kept = rest if rest and _content(rest) else text
-    rest = _SETTLED.sub(" ", kept).strip(f"{_STOPS}:：.")
+    rest, count = _SETTLED.subn(" ", kept)
+    rest = rest.strip(f"{_STOPS}:：.")
     named = rest.isascii() or _OBJECT.search(rest)  # what a Chinese order does not name is what was just named
-    return rest if rest != kept and named and _substance(rest) >= 2 and not _REFERS.search(rest) else kept
+    return rest if count and named and _substance(rest) >= 2 and not _REFERS.search(rest) else kept
 
 
 def refuses(text: str) -> bool:

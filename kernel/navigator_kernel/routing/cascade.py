@@ -51,6 +51,7 @@ _ENDS_SKILL = lazy_compile(_SKILL_WORD + r"\s*$", re.IGNORECASE)
 _SAYS_SKILL = lazy_compile(_SKILL_WORD, re.IGNORECASE)
 _MARKED = lazy_compile(r"[-_\d]")
 _BEGINS_MCP = lazy_compile(r"mcp(?:\s|运行|执行|列出|读取|工具|调用|提示|$)", re.IGNORECASE)
+_FIRST_HAN = "\u3400"  # the first Chinese character
 _URI = lazy_compile(r"\b[\w+.-]+://\S*")
 _PROGRAM = lazy_compile(rf"(?:{_RUN}|python|bin/)", re.IGNORECASE)
 _WHOLE_NAME = lazy_compile(_NAME)
@@ -132,7 +133,7 @@ class CascadeRouter(Struct):
     def retrieve(self, text: str, k: int = 12, files: Sequence[str] = ()) -> Retrieval:
         every = looked_up((id(self), "skills"), self.catalogue.list_resources)
         skills = tuple(s for s in every if s.type == "skill" and s.implicit)
-        request = with_words_of_paths(text, files, skills) if files else text
+        request = with_words_of_paths(text, files, skills)
         retrieval = looked_up((id(self), request, k), lambda: self._retrieved(skills, request, k))
         if not changes_skills(text):
             return retrieval
@@ -308,11 +309,16 @@ def _mcp(text: str, names: CascadeRouter) -> Action | None:
     server = next(
         (name for name in names.servers if lazy_compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])").search(rest)), ""
     )
-    if not server and len(names.servers) == 1:
-        server = names.servers[0]
     operation = _MCP_WORDS.get(word) or ("read" if uri else "list")
     rest, given = _with_json(rest) if operation == "call" else (rest, {})
     words = [item for item in _words(rest) if item not in {server, uri.group() if uri else ""}]
+    # a text about MCP, such as `MCP is a standard`, has more words than a command without a server that is set up
+    most = 2 if operation in {"call", "prompt"} else 1
+    is_text = hit.group(2) >= _FIRST_HAN and not (word and text[hit.start(2) - 1].isspace())
+    if not (server or uri) and (is_text or len([item for item in words if "=" not in item]) > most):
+        return None
+    if not server and len(names.servers) == 1:
+        server = names.servers[0]
     tool = words[0] if operation in {"call", "prompt"} and words else ""
     args = {**dict(item.split("=", 1) for item in words[1:] if "=" in item), **given} if tool else {}
     return Mcp(operation=operation, server=server, uri=uri.group() if uri else "", tool=tool, args=args)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from navigator_kernel.digests import blake2b
+from navigator_kernel.language.signs import is_path
 from navigator_kernel.routing.words import CAMEL
 from navigator_kernel.text import lazy_compile
 
@@ -90,8 +91,16 @@ def entry_of(skill: SkillDef, learned: Sequence[str] = ()) -> Entry:
 
 
 def with_words_of_paths(text: str, files: Sequence[str], skills: Iterable[SkillDef]) -> str:
-    """`text` with the words of the skills' patterns that match one of `files`, and that are not in it already."""
-    matching = (path for skill in skills for path in skill.paths if any(_matches(file, path) for file in files))
+    """`text` with the words of the skills' patterns that match one of `files`, or a word of it that looks like a path,
+    which becomes the mark of its type; without the words that are in it already."""
+    named = [name for word in text.split() if "." in word and is_path(name := word.strip("\"'`()[],;:!?，。"))]
+    if not files and not named:
+        return text
+    paths = (path for skill in skills for path in skill.paths)
+    matching = [path for path in paths if any(_matches(file, path) for file in (*files, *named))]
+    for name in named:
+        if any(_matches(name, path) for path in matching):
+            text = text.replace(name, f"@{name.rpartition('.')[2]}")
     known = set(text.lower().split())
     return " ".join([text, *(word for word in _words(matching) if word.lower() not in known)])
 

@@ -112,9 +112,9 @@ def list_steps(
         return None
     ordered = wishes(text) if is_long(text) and not alone else ()
     plain = text if is_long(text) else without_refused(text, [file.written for file in request.without])
-    steps = ordered or split(plain, lambda c: isinstance(ground.router.recognise(c), Skills | Lifecycle | Script | Mcp))
+    steps = ordered or split(plain, lambda clause: bool(bind(clause, ground, after=False).skill))
     names = [file.written for file in (*request.files, *request.targets)]
-    apart = [_side_by_side(step, names, ground) if not is_long(text) else () for step in steps]
+    apart = [_side_by_side(step, names, ground, len(steps) > 1) if not is_long(text) else () for step in steps]
     at_once = len(steps) == 1 and not alone
     steps = tuple(part for step, parts in zip(steps, apart, strict=True) for part in parts or (step,))
     if len(steps) < 2 and not alone:
@@ -140,10 +140,11 @@ def list_steps(
     return _unreadable(bound) or ListedSteps(said=text, steps=bound, left=tuple(steps[ground.limit :]), at_once=at_once)
 
 
-def _side_by_side(text: str, names: Sequence[str], ground: PlanningContext) -> Sequence[str]:
+def _side_by_side(text: str, names: Sequence[str], ground: PlanningContext, is_step: bool) -> Sequence[str]:
     """The wishes of a text that nothing orders, if a command does one of them, and another skill or none the next: a
     command does its own work only, while the text as a whole is for a skill that is read. A part that is not a request
-    by its form is a wish of its own only if it clearly means another skill than the part before."""
+    by its form is a wish of its own only if it clearly means another skill than the part before. In a text that is a
+    step of several, it is enough that each part has a skill of its own."""
     texts: list[str] = []
     bound: list[BoundStep] = []
     begin = end = 0
@@ -168,7 +169,10 @@ def _side_by_side(text: str, names: Sequence[str], ground: PlanningContext) -> S
             begin = start
             texts.append(wish)
             bound.append(step)
-    if len({step.skill for step in bound}) < 2 or not any(_is_command(step, ground) for step in bound):
+    skills = {step.skill for step in bound}
+    if len(skills) < 2 or (is_step and "" not in skills and len(skills) == len(bound)):
+        return texts if len(skills) > 1 else ()
+    if not any(_is_command(step, ground) for step in bound):
         return ()
     whole = ground.router.retrieve(text)
     skill = ground.catalogue.find(whole.candidates[0].name) if whole.band == "route" else None

@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Catalogue, Router
 
 
+# The end of a name whose beginning is not clear: `看看日志.docx`
+_BESIDE_HAN = lazy_compile(r"[\u3400-\u9fff]{1,2}\.([A-Za-z][A-Za-z0-9]{0,7})(?![A-Za-z0-9.])")
 _HOW_MANY = lazy_compile(r"(?:how[ ]many|[多几][少个]?个?)[ ]?$", re.IGNORECASE)
 _BEFORE_PLACE = r"(?:\b(?:in|inside|under|within|from|of|across)[ \t]+)?(?:\b(?:the|my|our)[ \t]+)?"
 _IN_PLACE = r"\b(?:in|inside|under|within|below|across)[ \t]+(?:(?:the|my|our)[ \t]+)?"
@@ -179,6 +181,7 @@ def matter(request: PreprocessingResult) -> str:
         path = PurePath(paths.get(name, name))
         kind = next((end[1:] for end in reversed(path.suffixes) if not end[1:].isdigit()), path.name)
         text = text.replace(f"@{name}", f"@{kind}").replace(name, f"@{kind}")
+    text = _BESIDE_HAN.sub(lambda hit: f" @{hit[1]}" if named_files(f"x.{hit[1]}") else hit[0], text)
     for limit in limits(text, people=request.people, kinds="person")[0] if OF_COMMITS.search(text) else ():
         author = "作者" if request.language == "zh" else "author"
         text = lazy_compile(re.escape(limit.value), re.IGNORECASE).sub(author, text, count=1)
