@@ -61,6 +61,12 @@ def test_git_is_asked_for_the_repository_and_the_ref_of_an_address(
     assert len(requests) == (2 if ref.startswith("refs/") else 1)  # only the server can divide a page
 
 
+@cases("address, url, ref")
+def test_the_page_of_a_package_means_the_package(address: str, url: str, ref: str) -> None:
+    source = parse_source(address, base=Path("/srv"))
+    assert (source.kind, source.url, source.ref) == ("web", url, ref)
+
+
 @cases("address, skill, ref")
 def test_the_skill_that_an_address_or_a_pasted_line_names_is_meant(address: str, skill: str, ref: str) -> None:
     source = parse_source(address, base=Path("/srv"))

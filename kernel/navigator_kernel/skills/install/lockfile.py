@@ -69,16 +69,34 @@ def entries_in(held: bytes, path: Path) -> Entries:
     return entries
 
 
-def lock_bytes(entries: Entries, receipts: Iterable[Receipt] = (), gone: Collection[str] = ()) -> bytes:
-    """The lock with `entries`, but for those in `gone`, and with an entry for each of `receipts`."""
+def lock_bytes(
+    entries: Entries,
+    receipts: Iterable[Receipt] = (),
+    gone: Collection[str] = (),
+    made: Mapping[str, Mapping[str, Any] | None] | None = None,
+) -> bytes:
+    """The lock with `entries`, but for those in `gone`, and with an entry for each of `receipts`. An earlier lock that
+    is kept has also the entries that the change `made`, None for one that it removed."""
     skills = {name: entry for name, entry in entries.items() if name not in gone}
     skills |= {receipt.name: lock_entry(receipt) for receipt in receipts}
-    whole = {"version": VERSION, "skills": skills}
+    whole = {"version": VERSION, "skills": skills} | ({} if made is None else {"made": made})
     return (json.dumps(whole, ensure_ascii=False, indent=2, sort_keys=True) + "\n").encode()
 
 
 def lock_entry(receipt: Receipt) -> dict[str, Any]:
     return {key: value for key, value in receipt.to_dict().items() if key not in _LEFT_OUT}
+
+
+def before_change(path: Path, now: Entries) -> Entries:
+    """`now` without what the change did before which the lock at `path` was kept; entries that came or changed since
+    then stay. A lock of an earlier version, which does not say what was changed, is whole what was before."""
+    earlier, data = read_lock(path), json.loads(read_bounded(path, _SIZE_LIMIT))
+    made = data.get("made")
+    if not isinstance(made, dict):
+        return earlier
+    undone = {name for name, entry in made.items() if pin(now.get(name) or {}) == pin(entry or {})}
+    kept = {name: entry for name, entry in now.items() if name not in undone}
+    return kept | {name: earlier[name] for name in undone & earlier.keys()}
 
 
 def receipts_in(entries: Entries, place: InstallScope, deps: InstallDeps) -> dict[str, Receipt]:
