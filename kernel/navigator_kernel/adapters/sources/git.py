@@ -146,8 +146,14 @@ class GitSource:
                 if len(commits) < depth:
                     authors = frozenset[str]()
                     with suppress(FetchFailed):
-                        words = (*_FETCH, "--depth=1", "--", "origin", earlier)
-                        git.fetch(*words, config={"remote.origin.url": self._url, **_COMMITS})
+                        git.fetch(
+                            *_FETCH,
+                            "--depth=1",
+                            "--",
+                            "origin",
+                            earlier,
+                            config={"remote.origin.url": self._url, **_COMMITS},
+                        )
                         line = git.run("log", "-1", "--format=%an <%ae>", earlier)
                         authors = frozenset([line.decode("utf-8", errors="replace").strip()])
                     return History(is_before=False, authors=authors, since=(commits[0][1],))
