@@ -55,14 +55,8 @@ _TOOLS = frozenset(
     Read Skill SlashCommand Task TodoRead TodoWrite WebFetch WebSearch Write""".split()
 )
 # The keys that notes of a manifest without a line are about
-_ABOUT = {
-    "timeout-odd": "timeout",
-    "priority-odd": "priority",
-    "params-form": "required_params",
-    "param-odd": "required_params",
-    "validation-unknown": "required_params",
-    "command-slash": "command",
-}
+_ABOUT = {"timeout-odd": "timeout", "priority-odd": "priority", "command-slash": "command"}
+_ABOUT |= dict.fromkeys(("params-form", "param-odd", "validation-unknown"), "required_params")
 _TOLD_BY_RULES = frozenset(
     {"name-odd", "name-folder", "no-description", "description-long", "no-frontmatter", "header-form"}
 )

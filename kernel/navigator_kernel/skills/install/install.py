@@ -203,6 +203,7 @@ def install_prepared(
     blocked = sum(one.state == "blocked" for one in left)
     installed = sum(one.changed for one in skills)
     failures = {one.reason for one in left if one.is_failure}
+    must_ask = GROWN in failures and not options.dry_run
     return InstallResult(
         source=prepared.label,
         commit=prepared.commit,
@@ -220,9 +221,7 @@ def install_prepared(
         skills=skills,
         left_out=[one.to_dict() for one in sorted(left, key=lambda one: (one.path, one.name))],
         plugins=list(prepared.plugins),
-        exit_code=ConsentNeeded.exit_code
-        if GROWN in failures and not options.dry_run
-        else int(bool(failures - {GROWN})),
+        exit_code=ConsentNeeded.exit_code if must_ask else int(bool(failures - {GROWN})),
     )
 
 

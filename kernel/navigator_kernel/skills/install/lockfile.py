@@ -87,18 +87,6 @@ def lock_entry(receipt: Receipt) -> dict[str, Any]:
     return {key: value for key, value in receipt.to_dict().items() if key not in _LEFT_OUT}
 
 
-def before_change(path: Path, now: Entries) -> Entries:
-    """`now` without what the change did before which the lock at `path` was kept; entries that came or changed since
-    then stay. A lock of an earlier version, which does not say what was changed, is whole what was before."""
-    earlier, data = read_lock(path), json.loads(read_bounded(path, _SIZE_LIMIT))
-    made = data.get("made")
-    if not isinstance(made, dict):
-        return earlier
-    undone = {name for name, entry in made.items() if pin(now.get(name) or {}) == pin(entry or {})}
-    kept = {name: entry for name, entry in now.items() if name not in undone}
-    return kept | {name: earlier[name] for name in undone & earlier.keys()}
-
-
 def receipts_in(entries: Entries, place: InstallScope, deps: InstallDeps) -> dict[str, Receipt]:
     """The entries of a lock file as receipts; Damaged for an invalid entry."""
     now, receipts = deps.clock.now(), {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -48,11 +49,11 @@ from navigator_kernel.skills.install.conflict import Side, merged, saved, sides_
 from navigator_kernel.skills.install.install import names_in, refuse_taken
 from navigator_kernel.skills.install.lockfile import (
     Entries,
-    before_change,
     entries_in,
     lock_bytes,
     lock_entry,
     manifest_in,
+    pin,
     read_lock,
     receipts_in,
     records_bytes,
@@ -147,17 +148,22 @@ def rollback(to: str, place: InstallScope, deps: InstallDeps, options: InstallOp
         raise NotFound(f"no earlier lock is called {clean(to, lines=False)!r}" if to else "no earlier lock", hint=hint)
     before = entries = read_lock(place.lock)
     for stamp in reversed(stamps[stamps.index(chosen[0]) :]):
-        entries = before_change(place.locks / f"{stamp}.json", entries)
+        path = place.locks / f"{stamp}.json"
+        earlier, made = read_lock(path), json.loads(path.read_bytes()).get("made")
+        if made is None:  # a lock of an earlier version does not say what was changed
+            made = {**entries, **dict.fromkeys(earlier.keys() - entries.keys())}
+        undone = {name for name, entry in made.items() if pin(entries.get(name) or {}) == pin(entry or {})}
+        kept = {name: entry for name, entry in entries.items() if name not in undone}
+        entries = kept | {name: earlier[name] for name in undone & earlier.keys()}
     locked, receipts = receipts_in(entries, place, deps), read_receipts(place)
     going = [name for name in sorted(receipts) if name in before and name not in entries]
     about = {name: one for name, one in locked.items() if entries[name] != before.get(name)}
     result, linked = _restored(about, going, place, deps, options, lock=entries), own_links(place)
-    kept = [
-        RestoredSkill(name=name, action="kept", links=told_links(place, linked, name), backup="")
-        for name in receipts
-        if name in entries and name not in about
+    others = [name for name in receipts if name in entries and name not in about]
+    skills = [
+        RestoredSkill(name=name, action="kept", links=told_links(place, linked, name), backup="") for name in others
     ]
-    return replace(result, to=chosen[0], skills=sorted([*result.skills, *kept], key=lambda one: one.name))
+    return replace(result, to=chosen[0], skills=sorted([*result.skills, *skills], key=lambda one: one.name))
 
 
 def _restored(

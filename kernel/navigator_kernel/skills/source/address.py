@@ -83,22 +83,11 @@ SAME_AS = {
     "raw.githack.com": "raw.githubusercontent.com",
     "rawcdn.githack.com": "raw.githubusercontent.com",
 }
-# Beginnings of addresses that show a repository of GitHub or a package of npm, behind which its name follows
+# Addresses that show a repository of GitHub or a package of npm, whose name follows
 _MIRRORS = {
-    "vscode.dev/github/": GITHUB,
-    "insiders.vscode.dev/github/": GITHUB,
-    "stackblitz.com/github/": GITHUB,
-    "codesandbox.io/p/github/": GITHUB,
-    "cdn.jsdelivr.net/gh/": "gh@",
-    "www.jsdelivr.com/package/gh/": "gh@",
-    "deepwiki.com/": "gh",
-    "gitmcp.io/": "gh",
-    "cdn.jsdelivr.net/npm/": "npm",
-    "www.jsdelivr.com/package/npm/": "npm",
-    "unpkg.com/": "npm",
-    "www.npmjs.com/package/": "npm",
-    "npmjs.com/package/": "npm",
-    "yarnpkg.com/package/": "npm",
+    "github": "vscode.dev/github/ insiders.vscode.dev/github/",
+    "gh": "cdn.jsdelivr.net/gh/ www.jsdelivr.com/package/gh/ deepwiki.com/",
+    "npm": "cdn.jsdelivr.net/npm/ www.jsdelivr.com/package/npm/ unpkg.com/ www.npmjs.com/package/ npmjs.com/package/",
 }
 # Sites that list skills of others
 _LISTINGS = frozenset("skillsmp.com clawhub.ai clawhub.com lobehub.com mcpmarket.com agentskills.so".split())
@@ -107,8 +96,8 @@ _LISTINGS = frozenset("skillsmp.com clawhub.ai clawhub.com lobehub.com mcpmarket
 # branch, tag or commit, `page` a ref with a path below it; a `file` page stands for the folder of its file.
 _GITHUB_RAW = lazy_compile(r"(/[^/]+/[^/]+)/(?P<page>.+)")
 _GITHUB_ARCHIVE = lazy_compile(r"(/[^/]+/[^/]+)/(?:zip|tar\.gz|legacy\.zip|legacy\.tar\.gz)/(?P<ref>.+)")
-_CDN = lazy_compile(r"(/[^/]+/[^/@]+)(?:@(?P<ref>[^/]+))?(?:/(?P<below>.+))?")
-_NPM_PAGE = lazy_compile(r"((?:/@[^/@]+)?/[^/@]+)(?:@|/v/)?(?P<version>[^/]+)?(?:/.*)?")
+_CDN = lazy_compile(r"([^/]+)/([^/@]+)(?:@([^/]+))?(?:/(.*))?")
+_NPM_PAGE = lazy_compile(r"((?:@[^/@]+/)?[^/@]+)(?:(?:@|/v/)([^/]+))?(?:/.*)?")
 _GIST = lazy_compile(r"/(?:[^/]+/)?([0-9a-f]{5,64})(?:\.git)?(?:/(?:raw/)?([0-9a-f]{7,64}))?(?:/.*)?")
 _DIRECTORY = lazy_compile(r"(/[^/]+/[^/]+)(?:/(?P<skill>[^/]+))?")
 _BITBUCKET_SERVER = lazy_compile(
@@ -267,7 +256,7 @@ def _from_line(text: str, base: Path) -> Source:
             named["ref"] += [version] if version else []
     source = parse_source(address, base=base, ref=next(iter(named["ref"]), ""))
     below = next(iter(named["path"]), "").strip("/").removeprefix("./")
-    source = replace(source, subpath=source.subpath or below, skills=tuple(skills)) if not source.page else source
+    source = replace(source, subpath=source.subpath or ("" if source.page else below), skills=tuple(skills))
     _refuse_climbing(source.subpath)
     _refuse_odd(source)
     return source
@@ -403,10 +392,8 @@ def _published(scheme: str, host: str, path: str, ref: str) -> Source | None:
         url = f"{scheme}://{host}{path.rstrip('/')}"
         return Source(kind="web", url=url, label=url, ref=ref)
     if path.lower().endswith(".md") and host not in FORGE_HOSTS:
-        name = unquote(below.rpartition("/")[2])
-        hint = (
-            f"save it as {_shown(name)} in a folder of its own, then write ./FOLDER; or name the repository it is from"
-        )
+        name = _shown(unquote(below.rpartition("/")[2]))
+        hint = f"save it as {name} in a folder of its own, then write ./FOLDER; or name the repository it is from"
         raise UsageProblem(f"{_shown(host + path)!r} is one file and not a repository", hint=hint)
     if not is_archive and (host in FORGE_HOSTS or (below and scheme == "https")):
         return None  # `site_below` is what it is where git finds no repository
@@ -438,8 +425,8 @@ def _page(host: str, path: str, query: str) -> Source | None:
     if host in {"skills.sh", "www.skills.sh"} and (listed := _DIRECTORY.fullmatch(path)):
         owner, name = listed[1].strip("/").split("/")
         return replace(_on_github(owner, name, ""), skill=unquote(listed["skill"] or ""))
-    if mirror := next((one for one in _MIRRORS if f"{host}{path}/".startswith(one)), ""):
-        return _mirrored(_MIRRORS[mirror], f"{host}{path}"[len(mirror) :])
+    if mirrored := _mirrored(f"{host}{path}"):
+        return mirrored
     if host.removeprefix("www.") in _LISTINGS:
         hint = "open the skill there, and copy the address of the repository or archive that it names"
         raise UsageProblem(f"{base + path!r} is a page that lists skills of others", hint=hint)
@@ -472,23 +459,20 @@ def _page(host: str, path: str, query: str) -> Source | None:
     return _page_of(base, page) if page else None
 
 
-def _mirrored(kind: str, below: str) -> Source | None:
-    """The repository of GitHub or the package of npm that another site shows as `below`."""
-    below = unquote(below)
-    if kind == GITHUB:
+def _mirrored(address: str) -> Source | None:
+    """The repository of GitHub or the package of npm that another site shows at `address`; None for any other one."""
+    shown = ((kind, top) for kind, tops in _MIRRORS.items() for top in tops.split() if address.startswith(top))
+    kind, top = next(shown, ("", ""))
+    below = address[len(top) :]
+    if kind == "github":
         return _from_url(f"{GITHUB}{below}")
-    if kind == "npm":
-        package = _NPM_PAGE.fullmatch(f"/{below}")
-        version = f"@{package['version']}" if package and package["version"] else ""
-        return _parsed(f"npm:{package[1][1:]}{version}", Path()) if package else None
-    if (shown := _CDN.fullmatch(f"/{below}")) is None:
-        return None
-    owner, name = shown[1][1:].split("/")
-    if kind == "gh":
-        return _on_github(owner, name, "")
-    folder, _, file = (shown["below"] or "").rpartition("/")
-    inner = folder if "." in file else (shown["below"] or "")
-    return _on_github(owner, name, shown["ref"] or "", subpath=inner.strip("/"))
+    if kind == "npm" and (package := _NPM_PAGE.fullmatch(unquote(below))):
+        return _parsed(f"npm:{package[1]}{'@' if package[2] else ''}{package[2] or ''}", Path())
+    if kind == "gh" and (hit := _CDN.fullmatch(unquote(below))):
+        folder, _, file = (hit[4] or "").strip("/").rpartition("/")
+        inner = "" if top == "deepwiki.com/" else folder if "." in file else f"{folder}/{file}".strip("/")
+        return _on_github(hit[1], hit[2], hit[3] or "", subpath=inner)
+    return None
 
 
 def _page_of(base: str, hit: re.Match[str], ending: str = "") -> Source:
