@@ -143,6 +143,13 @@ def test_a_repository_with_long_ids_is_refused_with_a_way_around(tmp_path: Path)
     assert "SHA-256" in caught.value.hint
 
 
+def test_an_empty_repository_is_called_so(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "empty")
+    with pytest.raises(FetchFailed) as caught, open_source(parse_source(f"file://{tmp_path}/empty", base=tmp_path)):
+        pass
+    assert "the repository is empty" in caught.value.hint
+
+
 @cases("said, first, hint")
 def test_the_reason_that_ssh_gives_is_shown_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, first: str, hint: str

@@ -119,6 +119,9 @@ def install(
             show_json(restored, exit_code=0)
         elif not quiet:
             _show_restored(app, restored, every=verbose)
+            is_trusting = options.trust_lock and not options.dry_run
+            trusted = [one.name for one in restored.skills if is_trusting and one.action != "removed"]
+            lines(say("rollback.trusted", app.spoken, names=BETWEEN[app.spoken].join(trusted)) if trusted else ())
         return 0
     if options.force or options.trust_lock:
         hint = "navigator install --force undoes edits, navigator update --force NAME replaces them"

@@ -136,8 +136,7 @@ def validate(data: bytes, folder_name: str, files: Files, *, strict: bool) -> li
             if note.code not in covered and (folder_name or note.code != "name-folder"):
                 line = note.line or _line_of(parts, _ABOUT.get(note.code, ""))
                 findings.add(note.code, note.message, line)
-        _check_keys(parts, findings)
-        _check_values(skill, parts, findings)
+        _check_keys(skill, parts, findings)
         if not skill.command and not parts.body.strip():
             findings.add("body-empty", "the file has no text: nothing says what is to be done")
         _check_command(skill, parts, files, findings)
@@ -255,8 +254,9 @@ def _check_metadata(parts: Parts, findings: _Findings) -> None:
 # Our own keys
 
 
-def _check_keys(parts: Parts, findings: _Findings) -> None:
-    """Finds misspelt keys, and keys of ours at a place where nothing reads them."""
+def _check_keys(skill: SkillDef, parts: Parts, findings: _Findings) -> None:
+    """Finds misspelt keys, keys of ours at a place where nothing reads them, values that are read as something else
+    than they say, and tools that only nearly have the name of one."""
     metadata = parts.meta.get("metadata")
     for key in (*parts.meta, *(metadata if isinstance(metadata, dict) else ())):
         bare, near = key.removeprefix("navigator-"), list[str]()
@@ -272,10 +272,6 @@ def _check_keys(parts: Parts, findings: _Findings) -> None:
         for one in near:
             meant = f"; did you mean {one}?" if one else ""
             findings.add("key-misspelt", f"no key is called {shorten(key, 64)!r}{meant}", line)
-
-
-def _check_values(skill: SkillDef, parts: Parts, findings: _Findings) -> None:
-    """Finds values that are read as something else than they say, and tools that only nearly have the name of one."""
     meta = merged_keys(parts, MANIFEST)
     for key in (key for key in meta if key in _FLAGS or key == "model"):
         value = shorten(text_of(meta[key]), 64)
