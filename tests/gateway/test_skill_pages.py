@@ -87,7 +87,7 @@ def test_an_update_that_can_do_more_waits_for_a_yes_to_its_very_bytes(served: Se
 
 
 def test_a_large_difference_is_cut(tmp_path: Path) -> None:
-    from navigator_kernel.skills.install.update import LONGEST, difference
+    from navigator_kernel.skills.install.changes import LONGEST, difference
 
     folder = tmp_path / "skill"
     folder.mkdir()

@@ -40,6 +40,10 @@ SAMPLES: dict[str, dict[str, bytes]] = {
         ".codex/config.toml": b'# mine\nmodel = "gpt-5"  # the best\n\n[mcp_servers.files]\ncommand = "npx"\nargs = [ "-y",\n  "files" ]\n',
         ".codex/hooks.json": b'{ "hooks" : { } }\r\n',
     },
+    "byte order marks": {
+        ".mcp.json": b'\xef\xbb\xbf{\r\n  "a": 1\r\n}\r\n',
+        ".gemini/settings.json": b'\xef\xbb\xbf{"a": 1 /* mine */}',
+    },
     "odd forms": {
         ".mcp.json": b'{"a":1}',
         ".claude/settings.local.json": b'{\n    "n": 1e3,\n    "text": "\\u00e9"\n}\n\n\n',
@@ -145,12 +149,22 @@ def test_the_list_says_which_hosts_have_navigator(here: Place, home: Path, host:
     assert f"{host} " in here.said("host", "list")
 
 
+def test_the_comments_of_cursors_servers_stay(here: Place, home: Path) -> None:
+    data = b'{\n  // mine\n  "mcpServers": {"files": {"command": "npx"},}\n}\n'
+    lay({".cursor/mcp.json": data}, here, home)
+    here.said("host", "install", "cursor")
+    changed = (here.root / ".cursor" / "mcp.json").read_bytes()
+    assert b"// mine" in changed and b'"navigator"' in changed
+    here.said("host", "uninstall", "cursor")
+    assert (here.root / ".cursor" / "mcp.json").read_bytes() == data
+
+
 def test_the_command_line_knows_every_host(tmp_path: Path) -> None:
     assert list(EVERY) == list(hosts(tmp_path))
 
 
 def test_a_host_whose_file_cannot_be_read_is_listed_as_unknown_with_the_reason(here: Place, home: Path) -> None:
-    lay({".cursor/mcp.json": b"{ // mine\n}"}, here, home)
+    lay({".cursor/hooks.json": b"{ // mine\n}"}, here, home)
     done = here.run("host", "list")
     assert (done.code, "cursor: " in done.err and "not plain JSON" in done.err) == (0, True)
 

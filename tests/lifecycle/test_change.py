@@ -15,6 +15,7 @@ from cli.support import Place, place_in
 from lifecycle.trees import content, tree
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, NotFound, Refused
+from navigator_kernel.skills.install.lockfile import entries_in, lock_bytes
 from skill_repositories import commit, git, skill_text
 from skills.conftest import Project, make_project
 from tables import table
@@ -176,7 +177,7 @@ def test_rollback_goes_back_to_each_lock_that_was(held: Project, repo: Path) -> 
         step()
         seen.append(lock.read_bytes())
     held.run("uninstall", name=["alpha", "beta"])
-    stamps = {path.read_bytes(): path.stem for path in (held.inner / "locks").iterdir()}
+    stamps = {lock_bytes(entries_in(path.read_bytes(), path)): path.stem for path in (held.inner / "locks").iterdir()}
     for data in [*seen, *reversed(seen)]:
         held.run("rollback", to=stamps[data])
         assert lock.read_bytes() == data

@@ -158,6 +158,43 @@ def test_an_install_without_a_source_brings_the_folder_to_the_lock(team: tuple[P
     assert not one.lifecycle.restore(frozen=False).changed
 
 
+def test_a_rollback_changes_only_the_entries_that_the_last_change_was_about(
+    team: tuple[Project, Project], up: Path
+) -> None:
+    one, other = team
+    one.run("install", source=f"file://{up}", skill="gamma")
+    pull(other, one)
+    other.lifecycle.restore(frozen=False)
+    new(up, "alpha")
+    other.run("update", name="alpha")
+    other.run("uninstall", name="beta")
+    mates = pull(one, other)
+    told = {skill["name"]: skill["action"] for skill in one.run("rollback")["skills"]}
+    assert told == {"alpha": "kept", "gamma": "removed"}
+    assert read(one) == {"alpha": mates["alpha"]}
+    assert states(one) == {"alpha": "stale", "beta": "extra"}
+
+
+def test_a_rollback_leaves_an_entry_that_somebody_else_changed_after_it(
+    team: tuple[Project, Project], up: Path
+) -> None:
+    one, other = team
+    new(up, "alpha")
+    one.run("update", name="alpha")
+    new(up, "alpha", "newest")
+    other.run("update", name="alpha")
+    mates = pull(one, other)
+    assert not one.run("rollback")["changed"]
+    assert read(one) == mates
+
+
+def test_missing_skills_do_not_count_as_current(team: tuple[Project, Project], tmp_path: Path) -> None:
+    one, _ = team
+    shutil.rmtree(one.skills)
+    done = Place(root=one.root).run("outdated")
+    assert done.out.splitlines()[-1] == "2 missing here"
+
+
 def _dry() -> Any:
     from navigator_kernel.skills.options import InstallOptions
 
@@ -296,6 +333,8 @@ def merging(tmp_path: Path, home: Path, up: Path) -> Project:
 
 
 def test_a_lock_with_conflict_markers_is_named_as_such(merging: Project) -> None:
+    [problem] = merging.run("list")["problems"]
+    assert problem["code"] == "lock-damaged" and "conflict markers" in problem["message"]
     with pytest.raises(Damaged, match="conflict markers") as caught:
         merging.run("verify")
     assert "doctor --repair" in caught.value.hint
@@ -353,5 +392,5 @@ def test_only_the_persons_word_makes_the_skills_of_a_lock_trusted(tmp_path: Path
     shutil.copy2(maker.root / "skills.lock.json", clone.root / "skills.lock.json")
     assert clone.run("install", "--frozen").code == 0
     assert clone.run("ask", "/run now").code == 9
-    assert clone.run("install", "--frozen", "--trust-lock").code == 0
+    assert "trusted as the lock has them: run" in clone.said("install", "--frozen", "--trust-lock")
     assert clone.run("ask", "/run now").code != 9

@@ -61,6 +61,12 @@ def test_git_is_asked_for_the_repository_and_the_ref_of_an_address(
     assert len(requests) == (2 if ref.startswith("refs/") else 1)  # only the server can divide a page
 
 
+@cases("address, url, ref")
+def test_the_page_of_a_package_means_the_package(address: str, url: str, ref: str) -> None:
+    source = parse_source(address, base=Path("/srv"))
+    assert (source.kind, source.url, source.ref) == ("web", url, ref)
+
+
 @cases("address, skill, ref")
 def test_the_skill_that_an_address_or_a_pasted_line_names_is_meant(address: str, skill: str, ref: str) -> None:
     source = parse_source(address, base=Path("/srv"))
@@ -135,6 +141,13 @@ def test_a_repository_with_long_ids_is_refused_with_a_way_around(tmp_path: Path)
     with pytest.raises(FetchFailed) as caught, open_source(parse_source(f"file://{tmp_path}/long", base=tmp_path)):
         pass
     assert "SHA-256" in caught.value.hint
+
+
+def test_an_empty_repository_is_called_so(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "empty")
+    with pytest.raises(FetchFailed) as caught, open_source(parse_source(f"file://{tmp_path}/empty", base=tmp_path)):
+        pass
+    assert "the repository is empty" in caught.value.hint
 
 
 @cases("said, first, hint")

@@ -89,6 +89,12 @@ def test_each_skill_has_its_own_file_with_zip_and_a_folder(held: Any, tmp_path: 
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["alpha.skill", "beta.skill"]
 
 
+def test_each_skill_has_its_own_archive_as_zip(held: Any, tmp_path: Path) -> None:
+    held.lifecycle.export(["alpha", "beta"], tmp_path / "out", form="zip")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["alpha.zip", "beta.zip"]
+    assert held.run("info", source=str(tmp_path / "out" / "beta.zip"))["count"] == 1
+
+
 def test_a_skill_file_contains_one_skill(held: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageProblem, match="holds one skill"):
         held.run("export", name=["alpha", "beta"], target=str(tmp_path / "both.skill"))

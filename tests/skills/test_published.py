@@ -291,6 +291,15 @@ def test_an_export_for_a_site_leaves_out_names_that_no_client_takes(project: Any
         project.lifecycle.export(["task_manager"], tmp_path / "other", form="well-known")
 
 
+def test_two_addresses_of_one_site_are_one_source(project: Any, site: Pages) -> None:
+    publish(site, {"greet.md": skill_text("greet").encode()})
+    project.run("install", source=site.url)
+    result = project.run("install", source=f"{site.url}{NEW}greet")
+    assert (result["counts"]["there"], result["left_out"]) == (1, [])
+    publish(site, {"greet.md": skill_text("greet", "newer").encode()})
+    assert project.run("install", source=f"{site.url}{NEW}greet")["counts"]["installed"] == 1
+
+
 @pytest.mark.parametrize("form", ["plugin", "marketplace", "well-known", "skills-lock"])
 def test_another_form_is_not_written_to_the_name_of_an_archive(project: Any, tmp_path: Path, form: Any) -> None:
     project.run("install", source=f"file://{make_repo(tmp_path, {'a/SKILL.md': skill_text('a')})}")

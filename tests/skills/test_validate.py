@@ -129,6 +129,32 @@ def test_a_misspelt_key_of_ours_has_its_line_and_the_key_that_was_meant() -> Non
     }
 
 
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ("navigator-command: tool", ["4 'navigator-command' is read only below metadata"]),
+        ("navigator-comand: tool", ["4 no key is called 'navigator-comand'; did you mean navigator-command?",
+            "4 'navigator-comand' is read only below metadata"]),
+        ("user-invokable: true", ["4 no key is called 'user-invokable'; did you mean user-invocable?"]),
+        ("model: 7", ["4 model '7' is not the name of a model"]),
+        ("disable-model-invocation: maybe", ["4 disable-model-invocation 'maybe' is neither true nor false"]),
+        ("metadata:\n  author: x\n  navigator-network: perhaps", ["6 network 'perhaps' is neither true nor false"]),
+        ("allowed-tools: Reed Bash(git:*)", ["4 no tool is called 'Reed'; did you mean Read?"]),
+        ("metadata:\n  author: x\n  navigator-timeout: soon",
+            ["6 timeout 'soon' is not a number of seconds; left out"]),
+        ("user-invocable: false\nmodel: opus\nallowed-tools: Read Search mcp__x__y\nversion: '1'\ncolor: red", []),
+    ],
+)  # fmt: skip
+def test_what_is_nearly_right_has_its_line_and_what_was_meant(keys: str, told: list[str]) -> None:
+    assert [f"{note.line} {note.message}" for note in check(head(keys), strict=False)] == told
+
+
+def test_a_misspelt_description_says_so() -> None:
+    text = "---\nname: x\ndescripton: Does a thing. Use when asked\n---\nGo.\n"
+    told = {note.code: note.message for note in check(text, strict=False)}
+    assert "did you mean description?" in told["key-misspelt"] and "description-missing" in told
+
+
 def test_a_skill_without_text_has_a_warning_unless_it_has_a_command() -> None:
     empty = [note for note in check(head(body="\n"), strict=True) if note.code == "body-empty"]
     assert [note.level for note in empty] == ["warning"]

@@ -138,7 +138,7 @@ def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
         "cursor": Host(
             title="Cursor",
             entries=(
-                _at(root / ".cursor" / "mcp.json", "mcpServers", NAME, value=bare),
+                Entry(file=root / ".cursor" / "mcp.json", form="jsonc", keys=("mcpServers", NAME), value=bare),
                 _joins(root / ".cursor" / "hooks.json", "beforeSubmitPrompt", {"command": hook, "timeout": SECONDS}),
                 Entry(file=root / ".cursor" / "hooks.json", form="json", keys=("version",), value=1, is_frame=True),
             ),

@@ -292,7 +292,7 @@ def _json(entry: Entry, data: bytes | None) -> tuple[Any, str, jsonc.Node]:
     try:
         text = data.decode("utf-8") if data and data.strip() else "{}\n"
         if entry.form == "json":
-            json.loads(text)
+            json.loads(text.removeprefix("\ufeff"))
         node = jsonc.parse(text)
     except (ValueError, RecursionError) as error:
         kind = "plain JSON" if entry.form == "json" else "JSON with comments"

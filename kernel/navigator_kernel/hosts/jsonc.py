@@ -30,8 +30,8 @@ class Child(NamedTuple):
 
 
 def parse(text: str) -> Node:
-    """The document. Comments and commas before a closing bracket are allowed; ValueError for anything else, and for a
-    key that stands twice in an object."""
+    """The document. A byte order mark, comments and commas before a closing bracket are allowed; ValueError for
+    anything else, and for a key that stands twice in an object."""
     reader = _Reader(text)
     root = reader.node()
     if _SPACE.match(text, reader.at).end() < len(text):  # type: ignore[union-attr]  # it matches everywhere
@@ -111,7 +111,7 @@ _INDENT = lazy_compile(r"^[ \t]+(?=[\"{[])", re.MULTILINE)
 
 class _Reader:
     def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
+        self.text, self.at = text, int(text.startswith("\ufeff"))
 
     def word(self) -> tuple[str, int]:
         start = _SPACE.match(self.text, self.at).end()  # type: ignore[union-attr]  # it matches everywhere

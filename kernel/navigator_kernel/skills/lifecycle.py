@@ -242,22 +242,28 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         skills, notes = self.found(options)
         problems = [note.to_dict() for note in notes if note.level == "error" or note.code == "shadowed"]
         rows = [one.row() for one in skills]
-        return SkillList(count=len(rows), skills=rows, problems=problems, lock=self._differences(options))
+        differing, unread = self._differences(options)
+        return SkillList(count=len(rows), skills=rows, problems=problems + unread, lock=differing)
 
-    def _differences(self, options: InstallOptions) -> list[LockDifference]:
-        """What differs from the lock in each place, as far as the records and the times of files show it."""
+    def _differences(self, options: InstallOptions) -> tuple[list[LockDifference], list[dict[str, Any]]]:
+        """What differs from the lock in each place, as far as the records and the times of files show it; and the
+        locks that cannot be read."""
         differences: list[LockDifference] = []
+        unread: list[dict[str, Any]] = []
         for place in self.chosen(options):
             receipts = read_receipts(place, [])
             entries = None
-            with suppress(Damaged):
+            try:
                 entries = wanted_entries(place)
+            except Damaged as error:
+                path, why = place.told(place.lock), f"{error.message}; {error.hint}"
+                unread.append(Diagnostic(code="lock-damaged", level="error", path=path, message=why).to_dict())
             for name, state in lock_states(entries, receipts, place.skills).items():
                 edited = state == "same" and is_touched(receipts[name], place)
                 if edited or state != "same":
                     where = {"level": place.level, "target": place.target}
                     differences.append(LockDifference(name=name, state="edited" if edited else state, **where))
-        return differences
+        return differences, unread
 
     def info(
         self, source: str, skills: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, here: bool = False
@@ -633,9 +639,10 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         self.settle()
         installed = [place.skills for place in self.places.values()]
         chosen, target = self._exported(names, options), self._path(out)
-        if form:
+        if form and form != "zip":
             return publish(chosen, target, installed, form, force=options.force, dry_run=options.dry_run)
-        return export(chosen, target, installed, packed=packed, force=options.force, dry_run=options.dry_run)
+        ending = ".zip" if form else ".skill" if packed else ""
+        return export(chosen, target, installed, packed=ending, force=options.force, dry_run=options.dry_run)
 
     def _exported(self, names: Sequence[str], options: InstallOptions) -> Sequence[Installed]:
         rows = {fold(one.skill.name): one for one in self.found(options)[0]}

@@ -24,8 +24,8 @@ class InstallOptions(Struct, frozen=True, kw_only=True):
     `auth` allows the person's own credentials for this host; `accept` are the rules whose block the person accepts,
     each `RULE` or `NAME:RULE`.
 
-    For an update: `grown` agrees to skills that can do more than before, `agreed` to those whose new bytes have one of
-    these digests.
+    For an update, or an install of what is here: `grown` agrees to skills that can do more than before, `agreed` to
+    those whose new bytes have one of these digests.
 
     For an install: `everything` means all skills but those that `exclude` names, `rename` is the name to install under,
     `ref` a branch, tag or commit, `commit` the one that the person saw; with `choosing`, the choices are shown if a

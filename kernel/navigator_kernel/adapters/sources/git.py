@@ -50,8 +50,8 @@ class _Target(NamedTuple):
 
 
 class History(NamedTuple):
-    """Whether an earlier commit is among those before the present one, and the authors before and since. Without it,
-    `since` has the author of the present commit only."""
+    """Whether an earlier commit is among those before the present one, and the authors before and since. If it is not,
+    these are the author of the earlier commit, if the server still has it, and that of the present one."""
 
     is_before: bool
     authors: frozenset[str]
@@ -144,7 +144,19 @@ class GitSource:
                     since = dict.fromkeys(author for oid, author in commits if oid in known)
                     return History(is_before=True, authors=before, since=tuple(since))
                 if len(commits) < depth:
-                    return History(is_before=False, authors=frozenset(), since=(commits[0][1],))
+                    authors = frozenset[str]()
+                    with suppress(FetchFailed):
+                        git.fetch(
+                            *_FETCH,
+                            "--depth=1",
+                            "--",
+                            "origin",
+                            earlier,
+                            config={"remote.origin.url": self._url, **_COMMITS},
+                        )
+                        line = git.run("log", "-1", "--format=%an <%ae>", earlier)
+                        authors = frozenset([line.decode("utf-8", errors="replace").strip()])
+                    return History(is_before=False, authors=authors, since=(commits[0][1],))
         return None
 
     def _held(self, stack: ExitStack) -> Entry:

@@ -58,6 +58,8 @@ _PIECE = 64 * 1024
 _REAPED = 5.0  # seconds to wait for the exit code: a tracer learns of the exit first, then informs the parent
 _CAUSES = [
     (lazy_compile(form, re.IGNORECASE), reason, hint) for form, reason, hint in (
+    (r"couldn't find remote ref HEAD\b", "ref", "the repository is empty, or has no default branch: name one with "
+     "--ref"),
     (r"couldn't find remote ref|not our ref|no such remote ref", "ref", "check the branch, tag or commit id"),
     (r"mismatched algorithms|unsupported hash|object-format", "refused", "its object ids are SHA-256, which are not "
      "read yet: clone it with your own git, then write ./folder"),

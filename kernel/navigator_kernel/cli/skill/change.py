@@ -26,6 +26,7 @@ from navigator_kernel.cli.skill.work import (
     busy,
     dry_option,
     filter_options,
+    grown_option,
     note_lines,
     place_options,
     reach_options,
@@ -37,18 +38,19 @@ from navigator_kernel.cli.skill.work import (
 from navigator_kernel.errors import ConsentNeeded, Damaged, FetchFailed, Interrupted, UsageProblem
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import APART, BETWEEN, COLON, SEMICOLON, say, worded
-from navigator_kernel.skills.install.selection import reason_of
+from navigator_kernel.skills.install.selection import GROWN, reason_of
 from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.skills.scan.finding import told as shown_finding
 from navigator_kernel.text import Language, clean, numbered
 
 if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
+    from navigator_kernel.skills.install.changes import SkillChange
     from navigator_kernel.skills.install.conflict import Side
     from navigator_kernel.skills.install.install import Counts, InstalledSkill, InstallResult
     from navigator_kernel.skills.install.plans import PlannedSkill
-    from navigator_kernel.skills.install.restore import RestoreResult
-    from navigator_kernel.skills.install.update import OutdatedResult, SkillChange, UpdatedSkill, UpdateResult
+    from navigator_kernel.skills.install.restore import RestoredSkill, RestoreResult
+    from navigator_kernel.skills.install.update import OutdatedResult, UpdatedSkill, UpdateResult
     from navigator_kernel.skills.lifecycle import Lifecycle, RepairResult
 
 
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
 @click.option(
     "--trust-lock", is_flag=True, help="Without SOURCE: agree to all skills of the lock, as if you installed each."
 )
+@grown_option
 @accept_option
 @click.option(
     "--link", is_flag=True, help="With --target agents: install in .claude/skills, and link from .agents/skills."
@@ -105,7 +108,7 @@ def install(
     quiet, verbose = given.pop("quiet"), given.pop("verbose")
     options = InstallOptions(**given, rename=rename or "", ref=ref or "", root=app.root_flag or "")
     if frozen or not source:
-        chosen = (given["everything"], given["exclude"], ref, rename, given["accept"])
+        chosen = (given["everything"], given["exclude"], ref, rename, given["accept"], given["grown"])
         if source or any(chosen):
             hint = "--skill NAME restores one of its skills; leave the source and its options out"
             what = "--frozen restores" if frozen else "an install without a source restores"
@@ -116,6 +119,9 @@ def install(
             show_json(restored, exit_code=0)
         elif not quiet:
             _show_restored(app, restored, every=verbose)
+            is_trusting = options.trust_lock and not options.dry_run
+            trusted = [one.name for one in restored.skills if is_trusting and one.action != "removed"]
+            lines(say("rollback.trusted", app.spoken, names=BETWEEN[app.spoken].join(trusted)) if trusted else ())
         return 0
     if options.force or options.trust_lock:
         hint = "navigator install --force undoes edits, navigator update --force NAME replaces them"
@@ -148,7 +154,15 @@ def _installed(
             return replace(result, changed=bool(came), counts=counts, skills=skills)
 
         ask = not options.everything
-        return accepting(app, "install", options, run, source=source, quiet=quiet, ask=ask)
+        result = accepting(app, "install", options, run, source=source, quiet=quiet, ask=ask)
+        pending = [one for one in result.left_out if one["reason"] == GROWN]
+        for one in () if quiet else pending:
+            lines(_changes(one["name"], one["change"], app.spoken))
+        if quiet or options.dry_run or not is_asked():
+            return result
+        agreed = [one["digest"] for one in pending if _agrees(app, one["name"])]
+        options = replace(options, agreed=agreed)
+        return accepting(app, "install", options, run, source=source, quiet=quiet, ask=ask) if agreed else result
 
     try:
         return install(skills, replace(options, choosing=choosing))
@@ -194,7 +208,7 @@ def uninstall(app: App, /, *, names: tuple[str, ...], repo: str | None, as_json:
 @click.argument("names", nargs=-1, shell_complete=skill_names.installed)
 @click.option("--check", is_flag=True, help="Only show what is new; the same as outdated.")
 @click.option("--force", is_flag=True, help="Replace skills that were edited here; a copy of them is kept.")
-@click.option("--yes", "grown", is_flag=True, help="Agree to what an updated skill can do that it could not before.")
+@grown_option
 @accept_option
 @verbose_option
 @dry_option
@@ -233,12 +247,16 @@ def update(app: App, /, *, names: tuple[str, ...], check: bool, verbose: bool, a
             )
         )
         return code
-    agreed = [one for one in waiting if click.confirm(say("update.agree", app.spoken, name=one.name), err=True)]
+    agreed = [one for one in waiting if _agrees(app, one.name)]
     if not agreed:
         return code
     result = updated([one.name for one in agreed], replace(options, agreed=[one.digest for one in agreed]))
     lines(say("update.updated", app.spoken, name=one.name) for one in result.skills if one.action == "updated")
     return code if len(agreed) < len(waiting) else _reached(result)
+
+
+def _agrees(app: App, name: str) -> bool:
+    return click.confirm(say("update.agree", app.spoken, name=name), err=True)
 
 
 def _show_updated(app: App, result: UpdateResult) -> None:
@@ -250,7 +268,7 @@ def _show_updated(app: App, result: UpdateResult) -> None:
         done = "would" if result.dry_run and one.action == "updated" else one.action
         backup = say("update.backup", app.spoken, path=one.backup) if one.backup else ""
         lines([say(f"update.{done}", app.spoken, name=one.name, why=in_language(one.problem, app.spoken)) + backup])
-    lines(_counted("action", (one.action for one in result.skills), app.spoken))
+    lines(_counted((("action", one.action) for one in result.skills), app.spoken))
     Report(app.spoken).unscanned(result.skills)
 
 
@@ -316,7 +334,11 @@ def _show_outdated(app: App, result: OutdatedResult, *, as_json: bool) -> int:
         rows.append((one.name, state, one.since[:12], one.to[:12], why))
     if rows:
         table(("skill", "state", "here", "there", "note"), rows, spare=("there", "here"), language=language)
-    lines(_counted("news", (one.state for one in result.skills), language))
+    ways = (
+        ("news", one.state) if one.state != "current" or one.lock == "same" else ("here", one.lock)
+        for one in result.skills
+    )
+    lines(_counted(ways, language))
     return code
 
 
@@ -405,15 +427,21 @@ def _reached(result: OutdatedResult | UpdateResult) -> int:
     return int(bool(states & {"refused", "unreachable", "unreadable"}))
 
 
-def _counted(kind: str, codes: Iterable[str], language: Language) -> str:
-    """`2 changed, 14 current`, in the order of the English words."""
-    counts = sorted(Counter(codes).items(), key=lambda held: worded(kind, held[0], "en"))
-    words = [say("count.of", language, count=count, word=worded(kind, code, language)) for code, count in counts]
+def _counted(codes: Iterable[tuple[str, str]], language: Language) -> str:
+    """`2 changed, 14 current`, in the order of the English words; each code has its kind before it."""
+    counts = sorted(Counter(codes).items(), key=lambda held: worded(held[0][0], held[0][1], "en"))
+    words = [
+        say("count.of", language, count=count, word=worded(kind, code, language)) for (kind, code), count in counts
+    ]
     return APART[language].join(words) or say("count.none", language)
 
 
 def _show_restored(app: App, result: RestoreResult, *, every: bool = False) -> None:
-    """Prints what was restored and removed by name, and how many skills are as they were."""
+    """Prints what changed in the restored skills and the findings of new ones, what was restored and removed by name,
+    and how many skills are as they were."""
+    for one in result.skills:
+        lines(_changes(one.name, one.change, app.spoken) if one.change is not None else ())
+    Report(app.spoken, verbose=every).findings([one for one in result.skills if one.change is None])
     would = "would." if result.dry_run else ""
     for action in ("restored", "removed", "kept"):
         skills = [one for one in result.skills if one.action == action]
@@ -472,7 +500,7 @@ class Report(Struct, frozen=True):
                 note(self._say("install.server", plugin=plugin.plugin, server=server, command=command))
             for (why, _), parts in _grouped(((why, ""), part) for part, why in plugin.left_out.items()):
                 note(self._say("install.parts", plugin=plugin.plugin, parts=self._some(parts), why=why))
-        self._findings(skills)
+        self.findings(skills)
         self.unscanned(skills)
 
     def unscanned(self, skills: Sequence[InstalledSkill] | Sequence[UpdatedSkill]) -> None:
@@ -496,7 +524,8 @@ class Report(Struct, frozen=True):
             return
         for one in left:
             why, hint = (in_language(text, self.language) for text in (one["msg"], one["hint"]))
-            accept = f"{SEMICOLON[self.language]}{hint}" if one.get("blocked_by") else ""
+            is_choice = one.get("blocked_by") or one["state"] == "pending"
+            accept = f"{SEMICOLON[self.language]}{hint}" if is_choice else ""
             name, state = one["path"] or one["name"], self._say(f"left.{one['state']}")
             note(f"{state} {name}{COLON[self.language]}{why}{accept}")
 
@@ -510,7 +539,7 @@ class Report(Struct, frozen=True):
         reason, path = one["reason"], one["path"]
         return reason_of(reason, path, self.language) + str(one["why"]).removeprefix(reason_of(reason, path, "en"))
 
-    def _findings(self, skills: Sequence[InstalledSkill]) -> None:
+    def findings(self, skills: Sequence[InstalledSkill] | Sequence[RestoredSkill]) -> None:
         """Prints findings as `scan` does, or by rule if there are many. Notes only with `verbose`."""
         every = ((one.name, finding) for one in skills for finding in one.findings)
         seen = [(name, finding) for name, finding in every if self.verbose or finding["level"] != "note"]

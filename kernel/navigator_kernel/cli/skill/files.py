@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 @click.option(
     "--as",
     "form",
-    type=click.Choice(["well-known", "plugin", "marketplace", "skills-lock"]),
-    help="Write a site's index, a plugin, a marketplace of Claude Code or a lock of npm's skills into the folder OUT.",
+    type=click.Choice(["well-known", "plugin", "marketplace", "skills-lock", "zip"]),
+    help="Write a site's index, a plugin, a marketplace of Claude Code, npm's skills lock or zips into the folder OUT.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing skill or archive.")
 @dry_option

@@ -121,6 +121,11 @@ def accept_option(command: F) -> F:
     return click.option("--accept", multiple=True, metavar="RULE", help=text)(command)
 
 
+def grown_option(command: F) -> F:
+    text = "Agree to what a skill can do that it could not before."
+    return click.option("--yes", "grown", is_flag=True, help=text)(command)
+
+
 def take_option(command: F) -> F:
     text = "The side of a merge for an entry of the lock that both changed: NAME=ours or NAME=theirs; may be repeated."
     return click.option("--take", multiple=True, metavar="NAME=SIDE", help=text)(command)

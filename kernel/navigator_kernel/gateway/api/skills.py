@@ -237,6 +237,7 @@ def _install(gateway: Gateway, call: Call, *, dry_run: bool) -> StartedJob:
         commit=body.commit,
         user=body.user,
         offline=body.offline,
+        grown=True,
         dry_run=dry_run,
     )
     return _started(gateway, call, "install", lambda skills: skills.install(body.source, body.skills, options))

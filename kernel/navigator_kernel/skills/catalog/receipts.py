@@ -89,9 +89,17 @@ def skill_files(folder: Path, receipt: Receipt | None = None) -> tuple[Installed
     return tuple(sorted(own, key=lambda file: file.path))
 
 
-_SYSTEM = frozenset({".ds_store", "thumbs.db", "ehthumbs.db", "desktop.ini", ".directory", ".localized"})
+_SYSTEM = frozenset(
+    ".ds_store thumbs.db ehthumbs.db desktop.ini .directory .localized .coverage .apdisk .volumeicon.icns".split()
+)
 _EDITOR = lazy_compile(
-    r"(?:[^/]+~|#[^/]+#|\.#[^/]+|\._[^/]+|\.[^/]+\.sw[a-p]|[^/]+\.(?:bak|orig)|\.~lock\.[^/]+#|4913)"
+    r"(?:[^/]+~|#[^/]+#|\.#[^/]+|\._[^/]+|\.[^/]+\.sw[a-z]|\.[^/]+\.kate-swp|[^/]+\.(?:bak|orig|save)|\.~lock\.[^/]+#"
+    r"|~\$[^/]+|\.nfs[0-9a-f]+|\.fuse_hidden[0-9a-f]+|4913)"
+)
+# Folders that only tools write
+_CACHES = frozenset(
+    """.pytest_cache .mypy_cache .ruff_cache .hypothesis .ipynb_checkpoints .idea .vscode .trashes .appledouble
+    .spotlight-v100 .fseventsd .trash-1000""".split()
 )
 _COMPILED = lazy_compile(r"(?:[^/]+/)*__pycache__/[^/]+\.py[co](?:\.\d+)?")
 
@@ -100,7 +108,9 @@ def is_left_behind(path: str) -> bool:
     """Whether the file at `path` of a skill is of the kind that a system, an editor or an interpreter leaves. A run
     never reads its bytecode: its processes keep theirs elsewhere."""
     name = path.rpartition("/")[2]
-    return name.lower() in _SYSTEM or bool(_EDITOR.fullmatch(name) or _COMPILED.fullmatch(path))
+    folders = {folder.lower() for folder in path.split("/")[:-1]}
+    is_named = name.lower() in _SYSTEM or not folders.isdisjoint(_CACHES)
+    return is_named or bool(_EDITOR.fullmatch(name) or _COMPILED.fullmatch(path))
 
 
 def _named(folder: Path, own: Iterable[InstalledFile], left: Iterable[str]) -> frozenset[str]:

@@ -21,8 +21,10 @@ from navigator_kernel.skills.formats.manifest import (
     OUR_KEYS,
     PACKAGES,
     SPEC_KEYS,
+    merged_keys,
     read_manifest,
     spelled,
+    text_of,
 )
 from navigator_kernel.skills.formats.template import Filling, fill_argv
 from navigator_kernel.text import clean, lazy_compile, shorten, suggestions
@@ -40,6 +42,21 @@ _ADVICE = frozenset(
 _HIDES = frozenset(
     "frontmatter-missing unclosed yaml-unquoted not-text name-missing description-missing description-length".split()
 )
+# Keys that only hosts read, and flags with the words for them
+_TOP_KEYS = {*SPEC_KEYS, *OUR_KEYS, PACKAGES} | set(
+    "user-invocable argument-hint arguments model models effort context agent agents hooks shell version author".split()
+)
+_FLAGS = frozenset("dynamic network idempotent enabled inherit_history disable-model-invocation user-invocable".split())
+_FLAG_WORDS = frozenset("true false yes no on off 1 0 是 否".split())
+_FIGURES = lazy_compile(r"[\d.]{1,64}")
+# Of Claude Code; other hosts have other tools, so that only a name that is nearly one of these is told
+_TOOLS = frozenset(
+    """Agent AskUserQuestion Bash BashOutput Edit ExitPlanMode Glob Grep KillShell MultiEdit NotebookEdit NotebookRead
+    Read Skill SlashCommand Task TodoRead TodoWrite WebFetch WebSearch Write""".split()
+)
+# The keys that notes of a manifest without a line are about
+_ABOUT = {"timeout-odd": "timeout", "priority-odd": "priority", "command-slash": "command"}
+_ABOUT |= dict.fromkeys(("params-form", "param-odd", "validation-unknown"), "required_params")
 _TOLD_BY_RULES = frozenset(
     {"name-odd", "name-folder", "no-description", "description-long", "no-frontmatter", "header-form"}
 )
@@ -117,14 +134,9 @@ def validate(data: bytes, folder_name: str, files: Files, *, strict: bool) -> li
     else:
         for note in skill.diagnostics:
             if note.code not in covered and (folder_name or note.code != "name-folder"):
-                findings.add(note.code, note.message, note.line)
-        metadata = parts.meta.get("metadata")
-        for key in metadata if isinstance(metadata, dict) else ():
-            bare = key.removeprefix("navigator-")
-            if bare != key and spelled(bare) not in {*OUR_KEYS, PACKAGES}:
-                near = suggestions(bare, OUR_KEYS, 1)
-                meant = f"; did you mean navigator-{near[0]}?" if near else ""
-                findings.add("key-misspelt", f"no key is called {shorten(key, 64)!r}{meant}", _line_of(parts, bare))
+                line = note.line or _line_of(parts, _ABOUT.get(note.code, ""))
+                findings.add(note.code, note.message, line)
+        _check_keys(skill, parts, findings)
         if not skill.command and not parts.body.strip():
             findings.add("body-empty", "the file has no text: nothing says what is to be done")
         _check_command(skill, parts, files, findings)
@@ -240,6 +252,40 @@ def _check_metadata(parts: Parts, findings: _Findings) -> None:
 
 
 # Our own keys
+
+
+def _check_keys(skill: SkillDef, parts: Parts, findings: _Findings) -> None:
+    """Finds misspelt keys, keys of ours at a place where nothing reads them, values that are read as something else
+    than they say, and tools that only nearly have the name of one."""
+    metadata = parts.meta.get("metadata")
+    for key in (*parts.meta, *(metadata if isinstance(metadata, dict) else ())):
+        bare, near = key.removeprefix("navigator-"), list[str]()
+        line = parts.lines.get(key) or _line_of(parts, bare)
+        if bare == key:
+            if key in parts.meta and spelled(key).lower() not in _TOP_KEYS:
+                near = suggestions(key, _TOP_KEYS - {spelled(one) for one in parts.meta}, 1, 0.85)
+        else:
+            if key in parts.meta:
+                findings.add("key-place", f"{shorten(key, 64)!r} is read only below metadata", line)
+            if spelled(bare) not in {*OUR_KEYS, PACKAGES}:
+                near = [f"navigator-{one}" for one in suggestions(bare, OUR_KEYS, 1)] or [""]
+        for one in near:
+            meant = f"; did you mean {one}?" if one else ""
+            findings.add("key-misspelt", f"no key is called {shorten(key, 64)!r}{meant}", line)
+    meta = merged_keys(parts, MANIFEST)
+    for key in (key for key in meta if key in _FLAGS or key == "model"):
+        value = shorten(text_of(meta[key]), 64)
+        line, is_flag = _line_of(parts, key), value.lower() in _FLAG_WORDS
+        if key == "model" and (is_flag or _FIGURES.fullmatch(value)):
+            findings.add("value-odd", f"model {value!r} is not the name of a model", line)
+        elif key != "model" and value and not is_flag:
+            findings.add("value-odd", f"{key} {value!r} is neither true nor false", line)
+    for tool in skill.allowed_tools:
+        name = tool.partition("(")[0]
+        near = suggestions(name, _TOOLS, 1, 0.75) if name.isalpha() else []
+        if near and near[0].lower() != name.lower() and abs(len(near[0]) - len(name)) <= 1:
+            line = _line_of(parts, "allowed-tools")
+            findings.add("tool-misspelt", f"no tool is called {name!r}; did you mean {near[0]}?", line)
 
 
 def _line_of(parts: Parts, key: str) -> int | None:

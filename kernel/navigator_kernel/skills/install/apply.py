@@ -159,17 +159,20 @@ class Change:
         return {name: lock_entry(receipt) for name, receipt in self.receipts.items()}
 
     def _lock(self, change: InstallTransaction, lock: bytes) -> None:
-        """Writes the lock; the old one is kept for `rollback`. A lock that says the same stays as it is written."""
-        place = self._place
-        before = held_bytes(place.lock)
-        if before is not None and lock_bytes(entries_in(before, place.lock)) == lock:
+        """Writes the lock; the old one is kept for `rollback`, with the entries that this change makes. A lock that
+        says the same stays as it is written."""
+        place, before = self._place, held_bytes(self._place.lock)
+        entries = {} if before is None else entries_in(before, place.lock)
+        if before is not None and lock_bytes(entries) == lock:
             return
         change.write("lock", lock)
         if before is not None:
+            after = entries_in(lock, place.lock)
+            made = {name: after.get(name) for name in {*entries, *after} if entries.get(name) != after.get(name)}
             stamp, at = self._deps.clock.now().replace(":", "").replace(".", ""), 0
             while os.path.lexists(place.locks / f"{stamp}-{at:03}.json"):
                 at += 1
-            change.write(f"locks/{stamp}-{at:03}", before)
+            change.write(f"locks/{stamp}-{at:03}", lock_bytes(entries, made=made))
             for old in sorted(place.locks.glob("*.json"))[: -(KEPT_LOCKS - 1)]:
                 change.write(f"locks/{old.stem}", None)
 

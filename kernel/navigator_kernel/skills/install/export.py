@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from navigator_kernel.skills.install.inventory import Installed
 
-Form = Literal["well-known", "plugin", "marketplace", "skills-lock"]
+Form = Literal["well-known", "plugin", "marketplace", "skills-lock", "zip"]
 
 ENDINGS = (".skill", ".zip")
 INDEX = ".well-known/agent-skills"  # a folder; discovery RFC 0.2.0
@@ -64,22 +64,22 @@ class _Copy(Struct, frozen=True, kw_only=True):
 
 
 def export(
-    skills: Sequence[Installed], target: Path, kept: Sequence[Path], *, packed: bool, force: bool, dry_run: bool
+    skills: Sequence[Installed], target: Path, kept: Sequence[Path], *, packed: str, force: bool, dry_run: bool
 ) -> dict[str, Any]:
     """`{target, form, dry_run, changed, skills: [{name, path, files, bytes, digest, changed_since_installed}]}`.
 
     A `target` that ends in .skill or .zip becomes one archive, any other a folder with a folder for each skill, or with
-    `packed` a NAME.skill. Refused if something is there (`force` replaces a skill or an archive, nothing else), for
-    links, and below `kept`, the folders of installed skills.
+    `packed` a file NAME with that ending. Refused if something is there (`force` replaces a skill or an archive,
+    nothing else), for links, and below `kept`, the folders of installed skills.
     """
     whole = target.suffix.lower() in ENDINGS
     if target.suffix.lower() == ".skill" and len(skills) > 1:
         raise UsageProblem(f"a .skill file holds one skill, not {len(skills)}", hint="name a .zip file, or a folder")
     copies = [_copied(one) for one in skills]
-    ways = {copy.name: target if whole else target / (f"{copy.name}.skill" if packed else copy.name) for copy in copies}
+    ways = {copy.name: target if whole else target / f"{copy.name}{packed}" for copy in copies}
     _refuse_place(target, whole=whole)
     refuse_kept(ways.values(), kept)
-    _refuse_taken(ways.values(), force=force, archives=whole or packed)
+    _refuse_taken(ways.values(), force=force, archives=whole or bool(packed))
     if not dry_run:
         writer = FolderWriter([target])
         groups = [copies] if whole else [[copy] for copy in copies]

@@ -17,6 +17,7 @@ from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.adapters.sources.published import is_archive
 from navigator_kernel.errors import (
     Busy,
+    ConsentNeeded,
     Damaged,
     FetchFailed,
     Interrupted,
@@ -91,6 +92,10 @@ class _Run:
                 return
             for entry in entries:
                 self.fail(entry.name, error)
+            return
+        if len(entries) == 1 and not answer.skills:  # it waits for a yes
+            [one] = answer.left_out
+            self.fail(entries[0].name, ConsentNeeded(one["msg"], hint=f"navigator update {one['name']} asks"))
             return
         if len(answer.skills) != len(entries):  # two entries name the same skill
             self._one_by_one(entries)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.errors import KernelError, NotLoadable, Refused, SkillNotFound, UsageProblem
+from navigator_kernel.errors import ConsentNeeded, KernelError, NotLoadable, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.skills.catalog.place import (
     InstallScope,
     at_rest,
@@ -21,9 +21,11 @@ from navigator_kernel.skills.catalog.receipts import folder_digest, read_receipt
 from navigator_kernel.skills.formats.manifest import declared
 from navigator_kernel.skills.formats.names import NAME, refuse_rename, refuse_shape, shapes, skeleton
 from navigator_kernel.skills.install.apply import open_change, refuse_damage
+from navigator_kernel.skills.install.changes import changed_by
 from navigator_kernel.skills.install.lockfile import read_lock
 from navigator_kernel.skills.install.plans import PlannedSkill, drafts, refuse_twin, scanned, titled
-from navigator_kernel.skills.install.selection import LeftOut, Picked, Selection, failed, told_of
+from navigator_kernel.skills.install.selection import GROWN, LeftOut, Picked, Selection, failed, told_of
+from navigator_kernel.skills.source.address import site_of
 from navigator_kernel.skills.source.mapping import Row
 from navigator_kernel.skills.source.reading import SourceReader
 from navigator_kernel.text import clean, fold, suggestions
@@ -152,7 +154,8 @@ def collect(reader: SourceReader, names: Sequence[str], deps: InstallDeps, optio
 def install_prepared(
     prepared: PreparedInstall, place: InstallScope, deps: InstallDeps, options: InstallOptions
 ) -> InstallResult:
-    """Installs all prepared skills that can be installed, together, or none."""
+    """Installs all prepared skills that can be installed, together, or none. One that is here and could do more than
+    before stays as it is and is left out, unless the options agree to that, as in an update."""
     made: list[PlannedSkill] = []
     fresh: list[PlannedSkill] = []
     left = list(prepared.left)
@@ -169,6 +172,11 @@ def install_prepared(
                 if is_new and name not in change.receipts:
                     refuse_shape(name, known)
                 refuse_unlinkable(place, [name] if options.link else [])
+                if is_new and name in change.receipts and os.path.lexists(place.skills / name):
+                    _refuse_growth(plan, change.receipts[name], place, deps, options)
+            except ConsentNeeded as error:
+                left.append(told_of(name, plan.receipt.subpath or ".", error))
+                continue
             except Refused as error:
                 if not prepared.several:
                     raise
@@ -177,7 +185,7 @@ def install_prepared(
             known.setdefault(skeleton(name), []).append(name)
             made.append(plan)
             fresh += [plan] if is_new else []
-        if prepared.named and not made:
+        if prepared.named and not made and all(one.reason != GROWN for one in left):
             raise _none(left)
         links = [plan.receipt.name for plan in made] if options.link else []
         written = {plan.receipt.name for plan in fresh}
@@ -194,6 +202,8 @@ def install_prepared(
     ]
     blocked = sum(one.state == "blocked" for one in left)
     installed = sum(one.changed for one in skills)
+    failures = {one.reason for one in left if one.is_failure}
+    must_ask = GROWN in failures and not options.dry_run
     return InstallResult(
         source=prepared.label,
         commit=prepared.commit,
@@ -211,8 +221,21 @@ def install_prepared(
         skills=skills,
         left_out=[one.to_dict() for one in sorted(left, key=lambda one: (one.path, one.name))],
         plugins=list(prepared.plugins),
-        exit_code=1 if any(one.is_failure for one in left) else 0,
+        exit_code=ConsentNeeded.exit_code if must_ask else int(bool(failures - {GROWN})),
     )
+
+
+def _refuse_growth(
+    plan: PlannedSkill, here: Receipt, place: InstallScope, deps: InstallDeps, options: InstallOptions
+) -> None:
+    """ConsentNeeded if the skill could do more than the one that is here, and nobody agreed to that."""
+    digest = plan.receipt.digest
+    if options.grown or digest in options.agreed:
+        return
+    change = changed_by(plan, here, place, deps)
+    if change.is_growth:
+        message = f"skill {here.name!r} can do more than before, and stays as it is"
+        raise ConsentNeeded(message, hint="--yes agrees to that", reason=GROWN, digest=digest, change=change)
 
 
 def _none(left: Sequence[LeftOut]) -> KernelError:
@@ -241,8 +264,9 @@ def observe_catalogue(reader: SourceReader) -> tuple[Row, ...]:
 
 def _refuse_other_source(receipt: Receipt, wanted: Mapping[str, Any], options: InstallOptions) -> None:
     """Refused if the lock wants a skill of this name from elsewhere, whether or not it is here."""
-    if wanted and (wanted.get("source"), wanted.get("subpath")) != (receipt.source, receipt.subpath):
-        origin = clean(f"{wanted.get('source')} {wanted.get('subpath')}".strip(), lines=False)
+    origin = str(wanted.get("source"))
+    if wanted and (site_of(origin), wanted.get("subpath")) != (site_of(receipt.source), receipt.subpath):
+        origin = clean(f"{origin} {wanted.get('subpath')}".strip(), lines=False)
         hint = f"install it under another name with --as, or {options.command('uninstall', receipt.name)} first"
         raise Refused(f"the lock has skill {receipt.name!r} from another source: {origin!r}", hint=hint, reason=TAKEN)
 
@@ -264,7 +288,7 @@ def _is_settled(
             hint = "move the folder away, or choose another name with --as, or another level"
             raise Refused(f"{str(target)!r} was not installed by navigator", hint=hint, reason=TAKEN)
         return False
-    if (installed.source, installed.subpath) != (receipt.source, receipt.subpath):
+    if (site_of(installed.source), installed.subpath) != (site_of(receipt.source), receipt.subpath):
         origin = f"{installed.source} {installed.subpath}".strip()
         hint = f"install it under another name with --as, or {options.command('uninstall', receipt.name)} first"
         raise Refused(f"skill {receipt.name!r} is installed from another source: {origin!r}", hint=hint, reason=TAKEN)

@@ -69,11 +69,17 @@ def entries_in(held: bytes, path: Path) -> Entries:
     return entries
 
 
-def lock_bytes(entries: Entries, receipts: Iterable[Receipt] = (), gone: Collection[str] = ()) -> bytes:
-    """The lock with `entries`, but for those in `gone`, and with an entry for each of `receipts`."""
+def lock_bytes(
+    entries: Entries,
+    receipts: Iterable[Receipt] = (),
+    gone: Collection[str] = (),
+    made: Mapping[str, Mapping[str, Any] | None] | None = None,
+) -> bytes:
+    """The lock with `entries`, but for those in `gone`, and with an entry for each of `receipts`. An earlier lock that
+    is kept has also the entries that the change `made`, None for one that it removed."""
     skills = {name: entry for name, entry in entries.items() if name not in gone}
     skills |= {receipt.name: lock_entry(receipt) for receipt in receipts}
-    whole = {"version": VERSION, "skills": skills}
+    whole = {"version": VERSION, "skills": skills} | ({} if made is None else {"made": made})
     return (json.dumps(whole, ensure_ascii=False, indent=2, sort_keys=True) + "\n").encode()
 
 

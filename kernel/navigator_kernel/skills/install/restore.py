@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,7 @@ from navigator_kernel.skills.install.apply import (
     slot_path,
     sweep,
 )
+from navigator_kernel.skills.install.changes import SkillChange, changed_by
 from navigator_kernel.skills.install.conflict import Side, merged, saved, sides_of
 from navigator_kernel.skills.install.install import names_in, refuse_taken
 from navigator_kernel.skills.install.lockfile import (
@@ -51,6 +53,7 @@ from navigator_kernel.skills.install.lockfile import (
     lock_bytes,
     lock_entry,
     manifest_in,
+    pin,
     read_lock,
     receipts_in,
     records_bytes,
@@ -68,12 +71,15 @@ if TYPE_CHECKING:
 
 
 class RestoredSkill(Struct, frozen=True, kw_only=True):
-    """`action` is `restored`, `removed` or `kept`."""
+    """`action` is `restored`, `removed` or `kept`. If it was restored, `findings` are its own, and `change` is what
+    differs from the skill that was here before, if one was."""
 
     name: str
     action: str
     links: list[str]
     backup: str
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    change: SkillChange | None = None
 
 
 class RestoreResult(Struct, frozen=True, kw_only=True):
@@ -133,16 +139,31 @@ def install_locked(
 
 
 def rollback(to: str, place: InstallScope, deps: InstallDeps, options: InstallOptions) -> RestoreResult:
-    """Restores an earlier lock file by its stamp; skills that it lacks are uninstalled. NotFound if there is none."""
+    """Takes back the last change, or every change since the lock of that stamp; skills that these brought are
+    uninstalled. Entries of the lock that came from elsewhere meanwhile stay. NotFound if there is no such lock."""
     stamps = sorted(path.stem for path in place.locks.glob("*.json"))
     chosen = [stamp for stamp in stamps if stamp.startswith(to)] if to else stamps[-1:]
     if len(chosen) != 1:
         hint = f"--to one of: {', '.join(stamps[-10:])}" if stamps else "nothing was changed here yet"
         raise NotFound(f"no earlier lock is called {clean(to, lines=False)!r}" if to else "no earlier lock", hint=hint)
-    entries = read_lock(place.locks / f"{chosen[0]}.json")
-    locked = receipts_in(entries, place, deps)
-    going = sorted(read_receipts(place).keys() - locked.keys())
-    return replace(_restored(locked, going, place, deps, options, lock=entries), to=chosen[0])
+    before = entries = read_lock(place.lock)
+    for stamp in reversed(stamps[stamps.index(chosen[0]) :]):
+        path = place.locks / f"{stamp}.json"
+        earlier, made = read_lock(path), json.loads(path.read_bytes()).get("made")
+        if made is None:  # a lock of an earlier version does not say what was changed
+            made = {**entries, **dict.fromkeys(earlier.keys() - entries.keys())}
+        undone = {name for name, entry in made.items() if pin(entries.get(name) or {}) == pin(entry or {})}
+        kept = {name: entry for name, entry in entries.items() if name not in undone}
+        entries = kept | {name: earlier[name] for name in undone & earlier.keys()}
+    locked, receipts = receipts_in(entries, place, deps), read_receipts(place)
+    going = [name for name in sorted(receipts) if name in before and name not in entries]
+    about = {name: one for name, one in locked.items() if entries[name] != before.get(name)}
+    result, linked = _restored(about, going, place, deps, options, lock=entries), own_links(place)
+    others = [name for name in receipts if name in entries and name not in about]
+    skills = [
+        RestoredSkill(name=name, action="kept", links=told_links(place, linked, name), backup="") for name in others
+    ]
+    return replace(result, to=chosen[0], skills=sorted([*result.skills, *skills], key=lambda one: one.name))
 
 
 def _restored(
@@ -158,6 +179,12 @@ def _restored(
     receipts_now = read_receipts(place)
     missing = [receipt for name, receipt in locked.items() if not _is_there(receipt, receipts_now.get(name), place)]
     coming = _fetched(missing, deps, options)
+    plans = {plan.receipt.name: plan for plan in coming}
+    changes = {
+        name: changed_by(plan, receipts_now[name], place, deps, edited=not _is_whole(receipts_now[name], place))
+        for name, plan in plans.items()
+        if name in receipts_now and os.path.lexists(place.skills / name)
+    }
     there = _there([one for one in locked.values() if one not in missing], place, deps) if options.trust_lock else []
     linked, links = own_links(place), list(locked) if options.link else []
     stamp = deps.clock.now().replace(":", "").replace(".", "")
@@ -184,6 +211,8 @@ def _restored(
             action=action,
             links=told_links(place, {*linked, *links}, name),
             backup=place.told(place.backups / keep[name]) if name in keep else "",
+            findings=[one.to_dict() for one in plans[name].findings] if name in plans else [],
+            change=changes.get(name),
         )
         for name, action in sorted(actions.items())
     ]
@@ -195,12 +224,15 @@ def _restored(
 
 def _is_there(locked: Receipt, installed: Receipt | None, place: InstallScope) -> bool:
     """Whether the skill is installed exactly like this, with an equal receipt."""
-    target = place.skills / locked.name
-    if installed is None or target.is_symlink() or not target.is_dir():
-        return False
+    return installed is not None and _is_same(locked, installed) and _is_whole(installed, place)
+
+
+def _is_whole(installed: Receipt, place: InstallScope) -> bool:
+    """Whether the files of the skill are as they were installed."""
+    target = place.skills / installed.name
     try:
-        return _is_same(locked, installed) and folder_digest(target, installed) == locked.digest
-    except KernelError:  # another command is removing it
+        return not target.is_symlink() and folder_digest(target, installed) == installed.digest
+    except KernelError:  # there is none, or another command is removing it
         return False
 
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.source.reading import SourceReader
 
 
-State = Literal["skipped", "blocked"]
+State = Literal["skipped", "blocked", "pending"]
+GROWN = "grown"  # reason of a skill that is here and waits for a yes: it can do more than before
 
 # Rules of the layout: "all" does not mean these skills. All other reasons are failures, which a person can settle, at
 # least by `--exclude`; docs/reference/states.md. The sentences `left.*` explain each.
@@ -55,7 +56,7 @@ class LeftOut(NamedTuple):
 
     @property
     def state(self) -> State:
-        return "blocked" if self.reason in _BLOCKS else "skipped"
+        return "blocked" if self.reason in _BLOCKS else "pending" if self.reason == GROWN else "skipped"
 
     @property
     def is_failure(self) -> bool:

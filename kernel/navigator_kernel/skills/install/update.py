@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,21 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import asdict, replace
 
-from navigator_kernel.adapters.files.writer import read_bounded
-from navigator_kernel.adapters.processes.line_diff import unified
 from navigator_kernel.adapters.sources.git import GitSource
 from navigator_kernel.errors import Damaged, FetchFailed, KernelError, NotLoadable, Refused, SkillNotFound
 from navigator_kernel.skills.catalog.place import at_rest, own_links, told_links
-from navigator_kernel.skills.catalog.receipts import folder_files, is_left_behind, read_receipt, read_receipts
-from navigator_kernel.skills.install.abilities import abilities, grown
+from navigator_kernel.skills.catalog.receipts import read_receipt, read_receipts
+from navigator_kernel.skills.install.abilities import abilities
 from navigator_kernel.skills.install.apply import open_change
+from navigator_kernel.skills.install.changes import Note, SkillChange, changed_by, difference
 from navigator_kernel.skills.install.deps import InstallDeps, open_source_tree
 from navigator_kernel.skills.install.install import owned, refuse_unmanaged
 from navigator_kernel.skills.install.inventory import compared
 from navigator_kernel.skills.install.lockfile import (
     LockState,
     lock_states,
-    manifest_in,
     read_lock,
     receipts_in,
     wanted_entries,
@@ -35,7 +32,6 @@ from navigator_kernel.skills.source.address import Source, parse_source
 from navigator_kernel.skills.source.discover import LINK
 from navigator_kernel.skills.source.reading import SourceReader
 from navigator_kernel.text import clean, fold
-from navigator_kernel.values.receipt import FILE_LIMIT
 from navigator_kernel.values.standing import standing_of
 
 if TYPE_CHECKING:
@@ -91,31 +87,6 @@ State = Literal["current", "changed", "moved", "deleted", "removed", "refused", 
 _OTHERS = frozenset(
     {"deleted", "removed", "refused", "unreachable"}
 )  # states of skills that are neither updated nor kept
-
-
-class ChangedFile(Struct, frozen=True, kw_only=True):
-    """A file of a skill that the source changed: `change` is `new`, `removed` or `changed`, with the number of
-    lines that come and go, 0 for files without lines."""
-
-    path: str
-    change: Literal["new", "removed", "changed"]
-    added: int = 0
-    removed: int = 0
-
-
-class SkillChange(Struct, frozen=True, kw_only=True):
-    """What an update changes: files, what the skill `can` do that it could not, its findings that it had not, and what
-    else a person should know, each `notes` a kind and two texts: before, after."""
-
-    files: list[ChangedFile]
-    can: dict[str, list[str]]
-    findings: list[dict[str, Any]] = field(default_factory=list)
-    notes: list[tuple[str, str, str]] = field(default_factory=list)
-
-    @property
-    def is_growth(self) -> bool:
-        begins_to_run = any(kind == "command" and not before for kind, before, _ in self.notes)
-        return bool(self.can or self.findings or begins_to_run)
 
 
 class OutdatedSkill(Struct, frozen=True, kw_only=True):
@@ -182,7 +153,7 @@ class _News(Struct, frozen=True, kw_only=True):
     edited: tuple[str, ...] = ()
     problem: str = ""
     change: SkillChange | None = None
-    notes: tuple[tuple[str, str, str], ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def shown(self, diff: str | UnsetType = UNSET) -> OutdatedSkill:
         return OutdatedSkill(
@@ -226,7 +197,7 @@ def outdated(
                     findings = list(error.data.get("findings", ()))
                     one = replace(one, problem=error.message)
                 plans[one.receipt.name] = plan
-            change = changed_by(one, plan, place, deps)
+            change = _change_of(one, plan, place, deps)
             one = replace(one, change=replace(change, findings=findings or change.findings))
         skills.append(one.shown(_diff_of(one, place) if diffs else UNSET))
     skills += [_unreadable(name, place, "" if diffs else UNSET) for name in damaged]
@@ -264,7 +235,7 @@ def update(
                 raise
             refused[one.receipt.name] = error
             news[news.index(one)] = replace(one, state="refused", problem=error.message, plan=None)
-    changes = {one.receipt.name: changed_by(one, plan, place, deps) for one, plan in pending}
+    changes = {one.receipt.name: _change_of(one, plan, place, deps) for one, plan in pending}
     texts = {one.receipt.name: _diff_of(one, place) for one, _ in pending} if diffs else {}
     waiting = {
         plan.receipt.name: plan.receipt.digest
@@ -322,48 +293,9 @@ def _diff_of(one: _News, place: InstallScope) -> str:
     return difference(place.skills / one.receipt.name, one.plan.contents) if one.plan is not None else ""
 
 
-def changed_by(one: _News, plan: PlannedSkill, place: InstallScope, deps: InstallDeps) -> SkillChange:
-    """What an update to `plan` changes of the skill that is here; all of it is new where nothing is here, unless the
-    lock wants exactly that."""
-    folder = place.skills / plan.receipt.name
-    held = {path: _read(folder / path) for path in _paths(folder)} if one.here is not None else {}
-    before = {file.path: file for file in one.here.files} if one.here is not None else {}
-    files = list(_changed_files(held, plan))
-    skill = manifest_in(folder) if one.here is not None else None
-    if one.here is None:
-        is_wanted = plan.receipt.digest == one.receipt.digest
-        return SkillChange(files=files, can={} if is_wanted else plan.receipt.can.to_dict())
-    could = one.here.can if one.edited or skill is None else abilities(skill, held)
-    notes: list[tuple[str, str, str]] = list(one.notes)
-    if skill is not None and skill.command != plan.skill.command:
-        notes.append(("command", clean(skill.command, lines=False), clean(plan.skill.command, lines=False)))
-    if one.here.subpath != plan.receipt.subpath:
-        notes.append(("moved", clean(one.here.subpath, lines=False), clean(plan.receipt.subpath, lines=False)))
-    if one.here.source != plan.receipt.source:
-        notes.append(("source", clean(one.here.source, lines=False), clean(plan.receipt.source, lines=False)))
-    if one.here.ref != plan.receipt.ref:
-        notes.append(("ref", clean(one.here.ref, lines=False), clean(plan.receipt.ref, lines=False)))
-    told = [finding for finding in plan.findings if finding.level != "note"]
-    if told and deps.scanner is not None and skill is not None:
-        kept = {path: data for path, data in held.items() if path in before}
-        earlier = {(finding.code, finding.path, finding.message) for finding in deps.scanner(skill, kept)}
-        told = [finding for finding in told if (finding.code, finding.path, finding.message) not in earlier]
-    can = grown(could, plan.receipt.can).to_dict()
-    return SkillChange(files=files, can=can, findings=[finding.to_dict() for finding in told], notes=notes)
-
-
-def _changed_files(held: Mapping[str, bytes], plan: PlannedSkill) -> Iterator[ChangedFile]:
-    for path in sorted({*held, *plan.contents}):
-        before, after = held.get(path), plan.contents.get(path)
-        if before == after or (after is None and is_left_behind(path)):
-            continue
-        lines = [Counter(data.splitlines() if data and b"\0" not in data else ()) for data in (before, after)]
-        yield ChangedFile(
-            path=clean(path, lines=False),
-            change="new" if before is None else "removed" if after is None else "changed",
-            added=(lines[1] - lines[0]).total(),
-            removed=(lines[0] - lines[1]).total(),
-        )
+def _change_of(one: _News, plan: PlannedSkill, place: InstallScope, deps: InstallDeps) -> SkillChange:
+    is_wanted = plan.receipt.digest == one.receipt.digest
+    return changed_by(plan, one.here, place, deps, notes=one.notes, edited=bool(one.edited), is_wanted=is_wanted)
 
 
 def _left(one: _News, place: InstallScope) -> OutdatedSkill:
@@ -443,7 +375,7 @@ def _news(
 
 def _with_history(news: Sequence[_News], tree: Tree) -> Iterator[_News]:
     """The news, with notes on a rewritten history and on authors that are new since the commit that is here."""
-    seen: dict[str, list[tuple[str, str, str]]] = {}
+    seen: dict[str, list[Note]] = {}
     for one in news:
         if one.plan is None or one.here is None or not isinstance(tree, GitSource) or one.here.commit == tree.commit:
             yield one
@@ -455,7 +387,7 @@ def _with_history(news: Sequence[_News], tree: Tree) -> Iterator[_News]:
                 if not history.is_before:
                     notes.append(("history", earlier[:12], tree.commit[:12]))
                 strangers = [author for author in history.since if author not in history.authors]
-                if strangers and history.is_before:
+                if strangers and history.authors:
                     before = next(iter(sorted(history.authors)), "")
                     notes.append(("author", clean(before, lines=False), clean(", ".join(strangers[:3]), lines=False)))
         yield replace(one, notes=tuple(seen[earlier]))
@@ -489,47 +421,3 @@ def _of(known: _News, reader: SourceReader, place: InstallScope, deps: InstallDe
         return replace(known, state="removed")
     edited = () if known.lock == "missing" else tuple(sorted({path for paths in changes.values() for path in paths}))
     return replace(known, state=state, plan=plan, edited=edited)
-
-
-LONGEST = 200_000  # characters of the difference of one skill
-FILE = 500_000  # bytes of a file that is compared line by line
-
-
-def difference(folder: Path, contents: Mapping[str, bytes]) -> str:
-    """The diff from the files in `folder` to `contents`; if it is longer than `LONGEST`, it is cut at a line."""
-    here = {path: folder / path for path in _paths(folder)}
-    lines: list[str] = []
-    room = LONGEST
-    for path in sorted({*here, *contents}):
-        before = _read(here[path]) if path in here else None
-        for line in _of_file(path, before, contents.get(path)):
-            room -= len(line) + 1
-            if room < 0:
-                return "\n".join([*lines, "… the rest is not shown"])
-            lines.append(line)
-    return "\n".join(lines)
-
-
-def _paths(folder: Path) -> list[str]:
-    with suppress(KernelError):
-        return [file.path for file in folder_files(folder)]
-    return []
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return read_bounded(path, FILE_LIMIT)
-    except (KernelError, OSError):
-        return b"\0"  # shown as a file without lines
-
-
-def _of_file(path: str, before: bytes | None, after: bytes | None) -> Iterator[str]:
-    if before == after:
-        return
-    if any(b"\0" in data or len(data) > FILE for data in (before or b"", after or b"")):
-        name = clean(path, lines=False)
-        yield f"--- {f'a/{name}' if before is not None else '/dev/null'}"
-        yield f"+++ {f'b/{name}' if after is not None else '/dev/null'}"
-        yield "@@ the contents differ @@"
-        return
-    yield from unified(path, before, after).removesuffix("\n").split("\n")

@@ -53,6 +53,8 @@ _LINE = lazy_compile(
     r"|navigator|skills|openskills|/plugin|/skills?) (?s:.+)"
 )
 _VERBS = frozenset({"add", "add-skill", "clone", "install"})
+_OPTIONS = {"-b": "ref", "--branch": "ref", "--ref": "ref", "--pin": "ref", "-s": "skill", "--skill": "skill"}
+_OPTIONS |= {"--path": "path", "--subdir": "path"}
 _OTHERS = frozenset({";", "|", "||", "&&", "&"})  # behind them another command begins
 _WITH_REF = lazy_compile(r"(.+)[#@]([^#@]+)")
 _FOLLOWED = lazy_compile(r"(.*/[^/@]+)@([^/@]+)")  # pip's and npm's way to write a ref behind an address
@@ -78,12 +80,24 @@ SAME_AS = {
     "github1s.com": "github.com",
     "www.gitlab.com": "gitlab.com",
     "www.bitbucket.org": "bitbucket.org",
+    "raw.githack.com": "raw.githubusercontent.com",
+    "rawcdn.githack.com": "raw.githubusercontent.com",
 }
+# Addresses that show a repository of GitHub or a package of npm, whose name follows
+_MIRRORS = {
+    "github": "vscode.dev/github/ insiders.vscode.dev/github/",
+    "gh": "cdn.jsdelivr.net/gh/ www.jsdelivr.com/package/gh/ deepwiki.com/",
+    "npm": "cdn.jsdelivr.net/npm/ www.jsdelivr.com/package/npm/ unpkg.com/ www.npmjs.com/package/ npmjs.com/package/",
+}
+# Sites that list skills of others
+_LISTINGS = frozenset("skillsmp.com clawhub.ai clawhub.com lobehub.com mcpmarket.com agentskills.so".split())
 
 # Pages of a repository by the shape of their path, which enterprise hosts share with the public ones. `ref` is a
 # branch, tag or commit, `page` a ref with a path below it; a `file` page stands for the folder of its file.
 _GITHUB_RAW = lazy_compile(r"(/[^/]+/[^/]+)/(?P<page>.+)")
 _GITHUB_ARCHIVE = lazy_compile(r"(/[^/]+/[^/]+)/(?:zip|tar\.gz|legacy\.zip|legacy\.tar\.gz)/(?P<ref>.+)")
+_CDN = lazy_compile(r"([^/]+)/([^/@]+)(?:@([^/]+))?(?:/(.*))?")
+_NPM_PAGE = lazy_compile(r"((?:@[^/@]+/)?[^/@]+)(?:(?:@|/v/)([^/]+))?(?:/.*)?")
 _GIST = lazy_compile(r"/(?:[^/]+/)?([0-9a-f]{5,64})(?:\.git)?(?:/(?:raw/)?([0-9a-f]{7,64}))?(?:/.*)?")
 _DIRECTORY = lazy_compile(r"(/[^/]+/[^/]+)(?:/(?P<skill>[^/]+))?")
 _BITBUCKET_SERVER = lazy_compile(
@@ -113,7 +127,7 @@ _REFS = lazy_compile(r"refs/(?:heads|tags|remotes/origin)/")
 _OTHER_PAGES = frozenset(
     "issues pull pulls pull-requests merge_requests discussions actions projects wiki security pulse graphs network "
     "settings stargazers forks branches tags releases packages activity milestones labels watchers downloads pipelines "
-    "compare".split()
+    "compare find deployments contributors codespaces".split()
 )
 # Words in the place of an owner in pages of GitHub that show several repositories
 _OTHER_OWNERS = frozenset("orgs users topics search marketplace sponsors trending stars collections settings".split())
@@ -186,6 +200,11 @@ def parse_source(text: str, *, base: Path, ref: str = "") -> Source:
     return source
 
 
+def site_of(url: str) -> str:
+    """What the addresses of one site's indexes have in common; any other address as it is, with a slash behind it."""
+    return f"{url}/".partition("/.well-known/")[0]
+
+
 def site_below(source: Source) -> Source | None:
     """Where a site may publish skills, if git finds no repository at the address of `source`; None for an address that
     can only be a repository's."""
@@ -207,30 +226,40 @@ def _from_line(text: str, base: Path) -> Source:
     except ValueError:  # a quote without its end
         words = iter(text.split())
     before = [*takewhile(lambda word: word not in _VERBS, words)]
-    named: dict[str, list[str]] = {"-": [], "s": []}
+    named: dict[str, list[str]] = {"-": [], "skill": [], "ref": [], "path": [], "other": []}
     last = "-"
     for word in takewhile(lambda word: word not in _OTHERS, words):
         option, equals, value = word.partition("=")
-        if option in {"-b", "--branch", "--ref", "-s", "--skill"}:
-            last = option.lstrip("-")[0]
-            named.setdefault(last, []).append(value if equals else next(words, ""))
+        if meant := _OPTIONS.get(option):
+            named[meant].append(value if equals else next(words, ""))
+            last = meant if meant == "skill" else "-"
         elif option == "--all":
-            named["s"].append("*")
+            named["skill"].append("*")
         elif option.startswith("-"):
-            last = "-"
+            last = "-" if equals else "other"  # a word behind it may be its value
         else:
-            named["s" if last == "s" and "/" not in word and ":" not in word else "-"].append(word)
+            named[last if "/" not in word and ":" not in word else "-"].append(word)
+            last = "-" if last == "other" else last
     address = next((word for word in named["-"] if "/" in word or ":" in word), "")
     if not address:
         hint = "of lines for other programs, only those with add, clone or install and an address are read"
-        for word in named["-"][:1]:
+        for word in [*named["-"], *named["other"]][:1]:
             address = shlex.quote(f"npm:{word}" if before[-1:] in (["npm"], ["pnpm"], ["yarn"]) else word)
             hint = f"write {address}"
             if "@" in word and ":" not in address:
                 hint = f"write {address} if Claude Code has its marketplace here; if not, OWNER/REPO with --skill NAME"
         raise UsageProblem(f"{_shown(text)!r} names no repository to install from", hint=hint)
-    ref = next((word for key in "br" for word in named.get(key, ())), "")
-    return replace(parse_source(address, base=base, ref=ref), skills=tuple(named["s"]))
+    skills = named["skill"]
+    if before[-1:] in (["skill"], ["skills"]):  # `gh skill install OWNER/REPO NAME@VERSION`
+        for name, _, version in (word.partition("@") for word in named["-"][named["-"].index(address) + 1 :]):
+            skills.append(name)
+            named["ref"] += [version] if version else []
+    source = parse_source(address, base=base, ref=next(iter(named["ref"]), ""))
+    below = next(iter(named["path"]), "").strip("/").removeprefix("./")
+    source = replace(source, subpath=source.subpath or ("" if source.page else below), skills=tuple(skills))
+    _refuse_climbing(source.subpath)
+    _refuse_odd(source)
+    return source
 
 
 def _parsed(text: str, base: Path) -> Source:
@@ -362,6 +391,10 @@ def _published(scheme: str, host: str, path: str, ref: str) -> Source | None:
     if well_known and rest.strip("/") in {"ai-catalog.json", "ard.json"}:
         url = f"{scheme}://{host}{path.rstrip('/')}"
         return Source(kind="web", url=url, label=url, ref=ref)
+    if path.lower().endswith(".md") and host not in FORGE_HOSTS:
+        name = _shown(unquote(below.rpartition("/")[2]))
+        hint = f"save it as {name} in a folder of its own, then write ./FOLDER; or name the repository it is from"
+        raise UsageProblem(f"{_shown(host + path)!r} is one file and not a repository", hint=hint)
     if not is_archive and (host in FORGE_HOSTS or (below and scheme == "https")):
         return None  # `site_below` is what it is where git finds no repository
     url = f"{scheme}://{host}{path.rstrip('/')}{'' if is_archive else '/.well-known'}"
@@ -392,6 +425,11 @@ def _page(host: str, path: str, query: str) -> Source | None:
     if host in {"skills.sh", "www.skills.sh"} and (listed := _DIRECTORY.fullmatch(path)):
         owner, name = listed[1].strip("/").split("/")
         return replace(_on_github(owner, name, ""), skill=unquote(listed["skill"] or ""))
+    if mirrored := _mirrored(f"{host}{path}"):
+        return mirrored
+    if host.removeprefix("www.") in _LISTINGS:
+        hint = "open the skill there, and copy the address of the repository or archive that it names"
+        raise UsageProblem(f"{base + path!r} is a page that lists skills of others", hint=hint)
     if server := _BITBUCKET_SERVER.fullmatch(path):
         owner = f"{'~' if server['kind'] == 'users' else ''}{server['owner'].lstrip('~')}"
         url = f"{base}{server['above']}/scm/{owner}/{server['name']}.git"
@@ -419,6 +457,22 @@ def _page(host: str, path: str, query: str) -> Source | None:
         return replace(_plain_git(f"{base}{repository}", asked["h"]), subpath=unquote(below).strip("/"))
     page = _PAGE.fullmatch(path) or (_SOURCE.fullmatch(path) if "gitlab" not in host else None)
     return _page_of(base, page) if page else None
+
+
+def _mirrored(address: str) -> Source | None:
+    """The repository of GitHub or the package of npm that another site shows at `address`; None for any other one."""
+    shown = ((kind, top) for kind, tops in _MIRRORS.items() for top in tops.split() if address.startswith(top))
+    kind, top = next(shown, ("", ""))
+    below = address[len(top) :]
+    if kind == "github":
+        return _from_url(f"{GITHUB}{below}")
+    if kind == "npm" and (package := _NPM_PAGE.fullmatch(unquote(below))):
+        return _parsed(f"npm:{package[1]}{'@' if package[2] else ''}{package[2] or ''}", Path())
+    if kind == "gh" and (hit := _CDN.fullmatch(unquote(below))):
+        folder, _, file = (hit[4] or "").strip("/").rpartition("/")
+        inner = "" if top == "deepwiki.com/" else folder if "." in file else f"{folder}/{file}".strip("/")
+        return _on_github(hit[1], hit[2], hit[3] or "", subpath=inner)
+    return None
 
 
 def _page_of(base: str, hit: re.Match[str], ending: str = "") -> Source:
