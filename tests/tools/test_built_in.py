@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from navigator_kernel.errors import ConsentNeeded
-from navigator_kernel.values.allowed import left_out
+from navigator_kernel.tools.built_in import example_of, understood
+from navigator_kernel.values.allowed import EVERY, left_out
 from tables import cases
 from tools.bench_of_tools import Toolbox, toolbox
 
@@ -89,6 +91,34 @@ def test_folders_names_and_text_are_found(box: Toolbox) -> None:
         box.call("grep", pattern="HELLO", ignore_case=True, output_mode="files_with_matches").text == "scripts/hello.py"
     )
     assert box.call("grep", pattern="zebra").text == "(nothing matches)"
+
+
+def test_names_and_text_are_found_in_the_workspace_and_in_what_was_named_too(box: Toolbox) -> None:
+    earlier = box.root / "mybox/workspace/run-0/out/old.md"
+    earlier.parent.mkdir(parents=True)
+    earlier.write_text("a needle of old\n")
+    named = (*box.work.named, str(box.root / "docs/page.md"))
+    box.work = replace(box.work, named=named, earlier=(str(earlier),))
+    box.call("write", file_path="w.md", content="needle\n")
+    box.call("write", file_path=f"{box.workspace}/references/colors.md", content="needle of mine\n")
+    everywhere = ["SKILL.md", "docs/page.md", "out/old.md", "references/colors.md", "w.md"]
+    assert box.call("glob", pattern="**/*.md").text.splitlines() == everywhere
+    assert box.call("glob", pattern="docs/*").text == "docs/page.md"
+    assert box.call("glob", pattern="*.txt").text == "notes.txt"
+    lines = box.call("grep", pattern="needle|two|^blue").text.splitlines()
+    assert lines[:2] == ["w.md:1: needle", "references/colors.md:1: needle of mine"]
+    assert lines[2:] == ["notes.txt:2: two", "out/old.md:1: a needle of old"]
+    assert box.call("grep", pattern="two", glob="*.md").text == "(nothing matches)"
+    for name in everywhere:
+        assert box.call("read", file_path=name).text.startswith("     1\t")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_wrong_arguments_of_each_tool_are_answered_with_a_call_in_the_right_form(box: Toolbox, name: str) -> None:
+    example = json.loads(example_of(name).removeprefix(f"{name} "))
+    assert {*example} <= {*understood(name)}
+    answer = box.call(name, nothing_of_the_kind=1)
+    assert answer.failed and f"for example: {example_of(name)}" in answer.text
 
 
 def test_a_listing_of_the_project_leaves_out_secrets_and_the_kernels_files(box: Toolbox) -> None:

@@ -43,7 +43,14 @@ ACTS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "line": ("run", {"command": "true | cat"}, (OF_RUN[False],)),
     "argv": ("run", {"argv": ["bash", "-c", "true"]}, (OF_RUN[False],)),
     "script": ("run", {"command": "python3 scripts/hello.py"}, (OF_RUN[True],)),
-    "script in a line": ("run", {"command": "python3 scripts/hello.py | cat"}, (OF_RUN[False],)),
+    "script in a line": ("run", {"command": "python3 scripts/hello.py | cat"}, (OF_RUN[False], OF_RUN[True])),
+    "script with an option": ("run", {"command": "python3 -u scripts/hello.py"}, (OF_RUN[False], OF_RUN[True])),
+    "script in quotes": ("run", {"command": "bash -c 'python3 scripts/hello.py'"}, (OF_RUN[False], OF_RUN[True])),
+    "script as input": ("run", {"command": "cat scripts/hello.py | python3"}, (OF_RUN[False], OF_RUN[True])),
+    "script as a module": ("run", {"command": "python3 -m scripts.hello && true"}, (OF_RUN[False], OF_RUN[True])),
+    "script after cd": ("run", {"command": "cd scripts && python3 hello.py"}, (OF_RUN[False], OF_RUN[True])),
+    "unclear line": ("run", {"command": "for x in 1; do echo $x; done"}, (OF_RUN[False], OF_RUN[True])),
+    "look at a script": ("run", {"command": "cat scripts/hello.py | head -3"}, (OF_RUN[False],)),
     "packages": ("run", {"command": "python3 -c 1", "packages": ["a"]}, (OF_RUN[False], GIVEN["packages"])),
     "fetch": ("fetch", {"url": "https://example.org/"}, ()),
     "plugin": ("boat_add", {}, ()),
@@ -106,11 +113,12 @@ def test_each_word_denies_what_policy_explain_says(tmp_path: Path, word: str, wh
 
 
 FILES = {act for act, (_, _, depends) in ACTS.items() if PROJECT in depends}
-COMMANDS = {"command", "line", "argv", "script in a line", "packages"}
+WITH_SCRIPTS = {act for act, (_, _, depends) in ACTS.items() if depends == (OF_RUN[False], OF_RUN[True])}
+COMMANDS = {"command", "line", "argv", "packages", "look at a script", *WITH_SCRIPTS}
 DENIES: dict[str, set[str]] = {
     "shell": COMMANDS,
-    "script": {"script"},
-    "skills": {"script"},
+    "script": {"script", *WITH_SCRIPTS},
+    "skills": {"script", *WITH_SCRIPTS},
     "project": FILES,
     "packages": {"packages"},
     "network": {"fetch"},

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from navigator_kernel.adapters.processes.environments import NO_TRAPS, node_activated, node_options
 from navigator_kernel.errors import ConsentNeeded
 from tables import cases
 from tools import bench_of_tools
@@ -24,7 +25,14 @@ fs.writeFileSync(path.join(__dirname, '.temp.js'), "console.log('from temp', req
 require('./.temp.js');
 fs.writeFileSync(path.join(__dirname, 'shot.txt'), 'a picture');
 """
-SKILL = {"run.js": RUN, "lib/helpers.js": "exports.name = 'helpers';\n"}
+KEEP = """\
+import { appendFileSync, mkdirSync } from 'fs'; import { dirname, join } from 'path'; import { fileURLToPath } from 'url';
+const place = join(dirname(fileURLToPath(import.meta.url)), process.argv[2]);
+mkdirSync(dirname(place), { recursive: true });
+appendFileSync(place, process.argv[3] + '\\n');
+"""
+LOAD = "process.chdir(__dirname); require('fs').writeFileSync('.temp.js', ''); require('./' + process.argv[2]);\n"
+SKILL = {"keep.mjs": KEEP, "load.js": LOAD, "run.js": RUN, "lib/helpers.js": "exports.name = 'helpers';\n"}
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
@@ -50,6 +58,46 @@ def test_a_script_that_writes_beside_itself_has_a_copy_and_the_skill_stays_as_it
     assert "wrote: .skill-2/.temp.js" in box.agreed("run", 2, command=line).text
 
 
+@pytest.mark.parametrize("left", ["note.txt", "data/state.json"])
+def test_what_a_script_leaves_beside_itself_is_there_for_the_next_command(box: Toolbox, left: str) -> None:
+    first = box.agreed("run", command=f"node keep.mjs {left} a").text
+    assert f"wrote: .skill-1/{left}" in first
+    assert "a" in box.agreed("run", 2, command=f"cat {left} && node keep.mjs {left} b").text
+    assert box.call("read", 3, file_path=left).text == "     1\ta\n     2\tb"
+    assert [path.name for path in box.workspace.iterdir()] == [".skill-1"]
+
+
+@pytest.mark.parametrize("planted", ["lib.js", "keep.mjs", "node_modules/x/index.js", "package.json", "a.txt"])
+def test_a_copy_with_more_than_data_in_it_is_not_used_again(box: Toolbox, planted: str) -> None:
+    path = box.workspace / ".skill-1" / planted
+    path.parent.mkdir(parents=True)
+    path.symlink_to(box.root / "notes.txt") if planted == "a.txt" else path.write_text("")
+    assert "wrote: .skill-2/note.txt" in box.agreed("run", command="node keep.mjs note.txt a").text
+
+
+def test_a_script_in_a_copy_finds_the_files_of_the_workspace_that_the_line_names(box: Toolbox) -> None:
+    box.call("write", file_path="own/t.js", content="console.log('of the workspace')")
+    box.call("write", file_path="runner.js", content="")
+    assert "of the workspace" in box.agreed("run", command="node load.js own/t.js").text
+
+
+@cases("line, package")
+def test_a_line_that_requires_a_package_of_the_skill_has_it(box: Toolbox, line: str, package: str) -> None:
+    (Path(box.work.folder) / "package.json").write_text('{"dependencies": {"boat": "^1.0", "@sea/wind": "2.0"}}')
+    box = toolbox(box.root)
+    box.call("write", file_path="t.js", content="const boat = require('boat/sail')\n")
+    box.call("write", file_path="u.mjs", content="import fs from 'fs'\n")
+    with pytest.raises(ConsentNeeded) as needed:
+        box.call("run", command=line)
+    assert ("npm: @sea/wind@2.0, boat@^1.0" in needed.value.message) == bool(package)
+
+
+def test_a_package_that_is_missing_is_named_with_the_way_to_get_it(box: Toolbox) -> None:
+    told = box.agreed("run", command="node -e \"require('boat')\"").text
+    assert 'note: give run the package that has it: "packages": ["npm:boat"]' in told
+    assert "npm:" not in box.agreed("run", 2, command="node -e \"require('./boat.js')\"").text
+
+
 def test_a_changed_copy_is_never_what_runs_for_the_skill(box: Toolbox) -> None:
     evil = "require('fs').writeFileSync(__dirname + '/../evil', '')"
     box.agreed("run", command=f'mkdir .skill-1 && cp run.js .skill-1/ && echo "{evil}" > .skill-1/run.js')
@@ -61,6 +109,22 @@ def test_a_changed_copy_is_never_what_runs_for_the_skill(box: Toolbox) -> None:
 def test_a_command_that_installs_packages_is_told_at_once_how_to_get_them(tmp_path: Path, line: str, hint: str) -> None:
     answer = toolbox(tmp_path.resolve()).call("run", command=line)
     assert answer.failed and "installed by a command" in answer.text and hint in answer.text
+
+
+@cases("name")
+def test_a_list_of_packages_is_no_package(tmp_path: Path, name: str) -> None:
+    answer = toolbox(tmp_path.resolve()).call("run", command="python3 x.py", packages=["boat", name])
+    assert answer.failed and "is a file, not a package" in answer.text and "requirements.txt" in answer.text
+
+
+@pytest.mark.parametrize(("code", "options"), [(0, NO_TRAPS), (9, "")])
+def test_a_node_that_refuses_the_option_starts_without_it(tmp_path: Path, code: int, options: str) -> None:
+    node = tmp_path / "node"
+    node.write_text(f'#!/bin/sh\n[ "$NODE_OPTIONS" = {NO_TRAPS} ] && exit {code}\n')
+    node.chmod(0o755)
+    assert node_options(str(tmp_path)) == options and node_options(str(tmp_path / "none")) == ""
+    given = node_activated(tmp_path, {"NODE_OPTIONS": options} if options else {})["NODE_OPTIONS"]
+    assert given.removeprefix(f"{options} ").startswith("--import=file:")
 
 
 def test_an_install_that_no_rule_sees_fails_at_once(tmp_path: Path) -> None:

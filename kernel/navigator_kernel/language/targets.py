@@ -27,7 +27,7 @@ MOST = 16  # files and folders that one message can name without a mark
 LONGEST, CUTS = 260, 12  # characters of a path, and places where it may begin or end
 NEAR = 3  # names that are suggested in place of one that does not exist
 
-_QUOTED = lazy_compile(_SOURCES["_QUOTED"])
+QUOTED = lazy_compile(_SOURCES["_QUOTED"])
 _ADDRESS = lazy_compile(r"[a-z][a-z\d+.-]{1,15}://[^\s，。；]+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+", re.IGNORECASE)
 _CHUNK = lazy_compile(r"[^\s\"'`“”‘’「」『』《》（）()<>，。；、：！？|,;*?]++")
 _GLOB = lazy_compile(r"(?<![\w*./\-])[\w./\-]*\*[\w./*\-]*\.\w{1,8}(?!\w)")
@@ -229,7 +229,7 @@ class _Finder:
             return ""
 
     def _quoted(self) -> Iterator[_Mention]:
-        for hit in _QUOTED.finditer(self.text):
+        for hit in QUOTED.finditer(self.text):
             name = next(group for group in hit.groups() if group).strip()
             what = self._exists(name) if name else ""
             paths = (name,) if what else self._called(name) if "." in name else ()

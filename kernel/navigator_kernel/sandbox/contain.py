@@ -443,6 +443,6 @@ class PackagedRunner(Struct, frozen=True):
             job = replace(job, argv=argv_in(place, job.argv), reads=(*job.reads, place), env=env)
         if node:
             place = await asyncio.to_thread(self.made, node)
-            env = {**job.env, **node_activated(place, job.env.get("PATH", ""))}
+            env = {**job.env, **node_activated(place, job.env)}
             job = replace(job, reads=(*job.reads, place), env=env)
         return job

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from navigator_kernel.adapters.files.autoload import refuse_autoloaded
 from navigator_kernel.adapters.models.calls import PATCH
 from navigator_kernel.adapters.processes.line_diff import same_start
-from navigator_kernel.config.denials import project_denial
+from navigator_kernel.config.denials import project_denial, run_denial
 from navigator_kernel.config.settings import Policy
 from navigator_kernel.errors import (
     ConsentNeeded,
@@ -164,7 +164,8 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         reading = self._needs_to_read(work, place, executor) if place.zone == "project" and call.name != WRITE else ()
         if call.name in _LOOKS:
             self._ask(work, reading, tool=READ)
-            found = await asyncio.to_thread(_looked, call.name, place, arguments)
+            everywhere = call.name in {GLOB, GREP} and not arguments.get("path")
+            found = await asyncio.to_thread(_looked, call.name, place, arguments, places if everywhere else None)
             return ToolAnswer(text=clean(found.text), files=found.files)
         if place.zone == "earlier" and call.name == EDIT:
             place = self._copied(place, places, work.intent)
@@ -184,10 +185,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
 
     def _refuse_project(self, work: AgentTask) -> None:
         """Refused if the person denies the files of the project to tools."""
-        if rule := project_denial(self.policy, work.skill):
-            message = f"{work.skill!r} may not use files of the project"
-            hint = f"{rule}; change your settings to allow it"
-            raise Refused(message, hint=hint, reason="policy", rule=rule)
+        _refuse(work, project_denial(self.policy, work.skill), "use files of the project")
 
     def _places(self, work: AgentTask) -> Places:
         self.writer(Path(work.workspace)).make_folder(Path(work.workspace))
@@ -377,6 +375,9 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any], places: Places, executor: Executor
     ) -> ToolAnswer:
         command = running.command_of(arguments, places, _allowed(work))
+        rule = run_denial(self.policy, work.skill, is_script=True)
+        is_denied = bool(rule) and await asyncio.to_thread(running.may_script, command, places)
+        _refuse(work, rule if is_denied else "", "run its own scripts")
         again = needs_again(work, call, arguments)
         job = await asyncio.to_thread(
             running.job_of, command, arguments, places, executor, work.run, call.id, self.needed, again
@@ -401,6 +402,13 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         return str(places.workspace / name)
 
 
+def _refuse(work: AgentTask, rule: str, what: str) -> None:
+    """Raises Refused if there is a rule by which the person denies it."""
+    if rule:
+        hint = f"{rule}; change your settings to allow it"
+        raise Refused(f"{work.skill!r} may not {what}", hint=hint, reason="policy", rule=rule)
+
+
 def _digest(data: bytes | None) -> str:
     return "" if data is None else hashlib.sha256(data).hexdigest()
 
@@ -413,8 +421,11 @@ def _allowed(work: AgentTask) -> Allowed:
     return allowed_tools(work.allowed)
 
 
-def _looked(name: str, place: Place, arguments: Mapping[str, Any]) -> reading.Found:
-    """What a tool that reads found; a folder that is read is listed."""
+def _looked(name: str, place: Place, arguments: Mapping[str, Any], places: Places | None) -> reading.Found:
+    """What a tool that reads found, in all `places` if they are given; a folder that is read is listed."""
+    if places is not None:
+        first, *more = places.searched()
+        return (reading.globbed if name == GLOB else reading.searched)(first, arguments, more)
     try:
         return _LOOKS[LIST if name == READ and place.path.is_dir() else name](place, arguments)
     except NotFound as error:
@@ -505,6 +516,7 @@ _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "grep": {"pattern": "total", "path": "docs", "glob": "*.md"},
     "write": {"file_path": "notes.txt", "content": "the whole text"},
     "edit": {"file_path": "notes.txt", "old_string": "text in the file", "new_string": "text instead"},
+    "deliver": {"from": ["report.pdf"], "to": "reports/"},
     "run": {"command": "python3 script.py data.csv"},
     "fetch": {"url": "https://example.org/page"},
 }

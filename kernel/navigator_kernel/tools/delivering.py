@@ -23,7 +23,7 @@ TEXT = 24_000  # characters of a text that a question shows; a longer one is nam
 HEAD = 4096  # bytes that tell the type of a file
 # Other names that models use for the two arguments
 _NAMES = {
-    "from": ("source", "src", "file_path", "path", "file", "files", "paths", "file_paths", "sources"),
+    "from": ("source", "src", "file_path", "path", "file", "files", "paths", "file_paths", "filepaths", "sources"),
     "to": ("destination", "dest", "dst", "target", "target_path", "project_path", "destination_path"),
 }
 # First bytes of files, by type; the files of office programs are archives, and are known by their names

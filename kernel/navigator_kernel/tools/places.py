@@ -22,10 +22,10 @@ from navigator_kernel.text import escape_controls, lazy_compile
 
 Zone = Literal["workspace", "skill", "named", "earlier", "project"]
 LONGEST = 4096  # characters of a path, the system's limit
-ROOT_NAMES = ("SKILL_ROOT", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT")  # variables that tell a skill its folder
-_ROOT = lazy_compile(
-    r"\$(?:(?:SKILL_ROOT|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\b|\{(?:SKILL_ROOT|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\})"
-)
+COPY = ".skill-"  # the beginning of the names of the skill's copies in the workspace, for scripts that write in it
+# Variables that tell a skill its folder
+ROOT_NAMES = ("SKILL_ROOT", "SKILL_DIR", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT")
+_ROOT = lazy_compile(r"\$(?:(?:{0})\b|\{{(?:{0})\}})".format("|".join(ROOT_NAMES)))
 
 
 class Place(NamedTuple):
@@ -38,6 +38,11 @@ class Place(NamedTuple):
     @property
     def path(self) -> Path:
         return self.root.joinpath(*self.parts)
+
+    @property
+    def is_lent(self) -> bool:
+        """Whether it is one file that the person named, or that an earlier turn wrote."""
+        return self.zone in {"named", "earlier"} and not self.path.is_dir()
 
 
 class Places(Struct, frozen=True, kw_only=True):
@@ -64,7 +69,7 @@ class Places(Struct, frozen=True, kw_only=True):
         if Path(written).is_absolute():
             return self._placed(Path(os.path.normpath(written)), written)
         plain = os.path.normpath(written)
-        for base in (self.workspace, self.folder, self.project):
+        for base in (self.workspace, self.folder, *(() if new else self.copies()), self.project):
             if os.path.lexists(base / plain) and not (base == self.project and plain == "."):
                 return self._placed(base / plain, written)
         if (named := next((path for path in self.named if path.name == plain), None)) is not None:
@@ -72,6 +77,21 @@ class Places(Struct, frozen=True, kw_only=True):
         if not new and (before := self._before(plain)) is not None:
             return self._placed(before, written)
         return self._placed((self.workspace if new else self.folder) / plain, written)
+
+    def copies(self) -> list[Path]:
+        """The copies of the skill's folder in the workspace, where its scripts write beside themselves."""
+        return sorted(self.workspace.glob(f"{COPY}*")) if self.folder != self.workspace else []
+
+    def searched(self) -> tuple[Place, ...]:
+        """Where a name is looked for without a folder: the workspace, the files that the person named and those of
+        earlier turns, by their names, and the skill's folder."""
+        found = [Place("workspace", self.workspace, ())]
+        for path in filter(Path.is_file, (*self.named, *self.earlier)):
+            base = self.box if path.is_relative_to(self.box) else self.project
+            inside = path.relative_to(base).parts if path.is_relative_to(base) else path.parts[-1:]
+            parts = inside[1:] if base == self.box else inside
+            found.append(Place("named" if path in self.named else "earlier", path.parents[len(parts) - 1], parts))
+        return (*found, *([Place("skill", self.folder, ())] if self.folder != self.workspace else []))
 
     def own(self, written: str) -> Path | None:
         """The file of the skill's folder that `written` means, or None."""

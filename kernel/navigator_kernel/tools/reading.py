@@ -81,15 +81,15 @@ def listed(place: Place, _arguments: Mapping[str, Any]) -> Found:
     return Found(_cut(lines, "entries") or "(the folder is empty)")
 
 
-def globbed(place: Place, arguments: Mapping[str, Any]) -> Found:
-    """The files below a folder whose path matches the pattern; `**` stands for any folders."""
+def globbed(place: Place, arguments: Mapping[str, Any], others: Sequence[Place] = ()) -> Found:
+    """The files below a folder, and in `others`, whose path matches the pattern; `**` stands for any folders."""
     wanted = _matcher(str(arguments["pattern"]))
-    found = sorted(one.path for one in _files(place) if wanted(one.path))
+    found = sorted({one.path for where in (place, *others) for one in _files(where) if wanted(one.path)})
     return Found(_cut([escape_controls(path) for path in found], "files") or "(no file matches)")
 
 
-def searched(place: Place, arguments: Mapping[str, Any]) -> Found:
-    """`path:line: text` of each line that the regular expression matches, or the files with
+def searched(place: Place, arguments: Mapping[str, Any], others: Sequence[Place] = ()) -> Found:
+    """`path:line: text` of each line that the regular expression matches, also in `others`, or the files with
     `output_mode=files_with_matches`. The expression runs in a process with limits of its own (CWE-1333)."""
     try:
         flags = re.IGNORECASE if arguments.get("ignore_case") else 0
@@ -97,10 +97,14 @@ def searched(place: Place, arguments: Mapping[str, Any]) -> Found:
     except (re.error, OverflowError, RecursionError) as error:
         raise UsageProblem(f"the pattern is not a regular expression: {error}", hint="Python's syntax") from error
     wanted = _matcher(str(arguments["glob"])) if arguments.get("glob") else None
-    paths = _targets(place, wanted)
+    roots: dict[str, str] = {}
+    for where in (place, *others):
+        for path in _targets(where, wanted):
+            roots.setdefault(path, str(where.root))
     child = ModuleChild(SEARCH, memory=MEMORY)
     try:
-        question = {"root": str(place.root), "paths": paths, "pattern": str(arguments["pattern"]), "flags": int(flags)}
+        paths = [[root, path] for path, root in roots.items()]
+        question = {"paths": paths, "pattern": str(arguments["pattern"]), "flags": int(flags)}
         answer = child.ask({**question, "names": arguments.get("output_mode") == "files_with_matches"}, seconds=SECONDS)
     except KernelError as error:
         raise UsageProblem(
@@ -114,6 +118,8 @@ def searched(place: Place, arguments: Mapping[str, Any]) -> Found:
 
 def _targets(place: Place, wanted: Any) -> list[str]:
     """The files to search, as paths below `place.root`."""
+    if place.is_lent:
+        return [one.path for one in _files(place) if wanted is None or wanted(one.path)]
     try:
         inside = list(_files(place))
     except NotFound:
@@ -124,6 +130,9 @@ def _targets(place: Place, wanted: Any) -> list[str]:
 
 
 def _files(place: Place) -> Iterator[FolderEntry]:
+    if place.is_lent:
+        yield FolderEntry("/".join(place.parts), is_folder=False, size=0)
+        return
     count = 0
     for one in walk_inside(place.root, place.parts):
         if not _is_open(place, one.path) or not SKIPPED.isdisjoint(one.path.split("/")):

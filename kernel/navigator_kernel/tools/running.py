@@ -19,7 +19,7 @@ from navigator_kernel.errors import NotFound, Refused, UsageProblem
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, escape_controls, lazy_compile, shown_lines
 from navigator_kernel.tools.guarded import LONGEST
-from navigator_kernel.tools.places import ROOT_NAMES, Places, meant_place, rooted
+from navigator_kernel.tools.places import COPY, ROOT_NAMES, Places, is_obeyed, meant_place, rooted
 from navigator_kernel.values.allowed import Allowed, Simple, Unclear, commands_in
 from navigator_kernel.values.job import Job, Outcome, Want
 from navigator_kernel.values.rights import PACKAGES, RUN, SCRIPTS, covering
@@ -54,6 +54,7 @@ _OF_SHELLS = frozenset(
     "jobs kill let local mapfile popd printf pushd pwd read readonly return set shift shopt source test time times "
     "trap true type ulimit umask unalias unset wait".split()
 )
+_LOOKERS = frozenset("cat cd cmp cut diff echo file grep head ls nl pwd rg stat tail tree true wc".split())
 _PATH = lazy_compile(r"[\w./-]+")
 _REFUSED = lazy_compile(r"Read-only file system|Permission denied|Operation not permitted|EROFS|EACCES|EPERM")
 _INTERPRETERS = lazy_compile(r"python3?(?:\.\d+)?|bash|sh|node|deno|bun|ruby|perl|Rscript")
@@ -63,12 +64,16 @@ _STARTED |= dict.fromkeys((".js", ".mjs", ".cjs"), "node")
 _STARTERS = lazy_compile(r"#!\s*(?:/usr/bin/env (?:-S )?)?(?:/[\w./-]*/)?(\w[\w.+-]*)")
 
 _OF_NODE = frozenset("node npm npx pnpm yarn tsx deno bun".split())
+_NODE = lazy_compile(r"\b(?:node|npm|npx|pnpm|yarn|tsx|playwright)\b|\.[cm]?[jt]sx?\b")
+_REQUIRED = lazy_compile(r"(?:\brequire\(|\bfrom |\bimport[ (])['\"`]([\w@.][\w@./-]{0,100})['\"`]")
+_NO_PACKAGE = lazy_compile(r"Cannot find (?:module|package) '([@\w][\w@.-]{0,100}(?<!\.js)(?:/[\w.-]{1,100})?)'")
 _BESIDE = lazy_compile(r"__dirname|import\.meta|__file__|\$0|BASH_SOURCE")
 _WRITING = lazy_compile(
     r"writeFile|appendFile|mkdir|createWriteStream|copyFile|unlink|rename|write_text|write_bytes|makedirs|shutil\."
     r"|open\([^)\n]{0,200},\s*(?:mode\s*=\s*)?['\"][wax]|>\s|\btee\b|npm install|npm i\b"
 )
-COPY, COPIED = ".skill", 1_000  # the name of a copy of the skill, and the most files that are copied
+COPIED = 1_000  # the most files of a skill that are copied
+_DATA = frozenset(".txt .md .csv .tsv .json .jsonl .log .png .jpg .jpeg .webp .svg .pdf .html .xml .db .sqlite".split())
 # How packages are installed by a command: the words that begin it, and the kind of the packages
 _INSTALLS = {
     ("pip", "install"): "", ("pip", "download"): "", ("uv", "add"): "", ("uv", "sync"): "", ("uvx",): "",
@@ -78,8 +83,19 @@ _INSTALLS = {
     ("pnpm", "dlx"): "npm:", ("yarn", "add"): "npm:", ("yarn", "install"): "npm:", ("bun", "add"): "npm:",
     ("bun", "install"): "npm:", ("npx",): "npm:", ("bunx",): "npm:", ("playwright", "install"): None,
     ("apt", "install"): None, ("apt-get", "install"): None, ("brew", "install"): None, ("apk", "add"): None,
+    ("uv", "run"): None,
 }  # fmt: skip
+# Files that list packages, and options of installers whose next word is no package
+_LISTS = (".txt", ".toml", "package.json", "package-lock.json")
+_WITH_VALUE = frozenset("-r --requirement -c --constraint -e --editable -i --index-url --extra-index-url".split())
+_WITH_VALUE |= frozenset("--find-links -t --target --prefix --root --registry --python --group --cache-dir".split())
+_OF_SKILL = "those of the skill's requirements.txt or package.json are there without it when its script runs"
 _NPX = lazy_compile(r"(?<![\w./-])npx (?:-y |--yes |--no-install |--no )*(?=[@\w])")
+# `uv run` before a program, or with group 1 empty before a script, `-m` or `-`: uv asks an index, and is not needed
+_UV_RUN = lazy_compile(
+    r"(?<![\w./'\"=-])uv run (?:(?:-[sq]|--(?:script|quiet|no-project|isolated|offline|no-sync|frozen|locked)) )*+"
+    r"(?:(?=-m |- |['\"]?[\w./${}-]{1,200}\.py\b)|(?=(\w)))"
+)
 _OFFLINE = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "UV_OFFLINE": "1", "npm_config_offline": "true"}
 
 Needed = Callable[["SkillDef", Sequence[Path], Sequence[str], bool], tuple[str, ...]]
@@ -110,9 +126,10 @@ def command_of(arguments: Mapping[str, Any], places: Places, allowed: Allowed) -
         raise UsageProblem("run needs a command", hint='{"command": "python script.py"}, or argv as a list of words')
     if len(line) > LINE or "\x00" in line:
         raise UsageProblem(f"the command is over {LINE:,} characters", hint="write a script, then run it")
-    if why := allowed.refused(line.replace(f"{places.folder}/", "./")):
+    if why := allowed.refused(_moved(_moved(line, places.folder, Path()), places.workspace, Path())):
         hint = f"{why}; allowed-tools of this skill: {', '.join(allowed.commands)}"
         raise Refused("this skill may not run that command", hint=hint, reason="allowed-tools")
+    line = _UV_RUN.sub(lambda hit: "" if hit[1] else "python ", line)
     full = rooted(line, places.folder)
     try:
         parts = commands_in(full)
@@ -137,10 +154,12 @@ def job_of(
     """The job for a command. A yes for once is to the call and the bytes that it can reach (JIT-12); one for longer is
     a right of these bytes of the skill: to its own scripts, to commands, or to commands with the same packages. Reads
     every file of the workspace."""
+    from navigator_kernel.adapters.processes.environments import node_options
+
     named = [str(one) for one in arguments.get("packages") or ()]
     refuse_installing(command, named)
     scripts, is_node = scripts_of(command, places), _is_node(command)
-    packages = needed(executor.skill, scripts, named, is_node)
+    packages = needed(executor.skill, (*scripts, *_package_of_skill(command, scripts, places)), named, is_node)
     wants: tuple[Want, ...] = ("packages",) if packages else ()
     own, name = command.script is not None and not named, executor.skill.name
     links, copies = names_for(places)
@@ -148,11 +167,18 @@ def job_of(
     if (held := _copy_for(scripts, places)) is not None:
         root, more = held
         copies |= more
+        links |= {f"{root.name}/{key}": path for key, path in links.items() if not path.is_relative_to(places.folder)}
+        for path in named_files(command.written, places):
+            if path.is_relative_to(places.workspace) and not path.is_relative_to(root):
+                links.setdefault(f"{root.name}/{path.relative_to(places.workspace)}", path)
         links = {key: root / path.name if path.parent == places.folder else path for key, path in links.items()}
         argv = tuple(_moved(word, places.folder, root) for word in argv)
     words = [SCRIPTS] if own else [f"{PACKAGES}{','.join(sorted(packages))}"] if packages else []
     words += [] if packages else [RUN]
     lasting, *unless = covering(words, name, executor.digest)
+    env = {**dict.fromkeys(ROOT_NAMES, str(root)), "PATH": _path(), **_OFFLINE}
+    if any(_NODE.search(text) for text in (*argv, *packages, *(_text_of(script) or "" for script in scripts))):
+        env |= {"NODE_OPTIONS": given} if (given := node_options(env["PATH"])) else {}
     return Job(
         actor="tool",
         subject=name,
@@ -171,7 +197,7 @@ def job_of(
         project=places.project,
         links=links,
         copies=copies,
-        env={**dict.fromkeys(ROOT_NAMES, str(root)), "PATH": _path(), **_OFFLINE},
+        env=env,
     )
 
 
@@ -186,6 +212,8 @@ def names_for(places: Places) -> tuple[dict[str, Path], dict[str, Path]]:
     copies: dict[str, Path] = {}
     if places.folder != places.workspace:
         links |= {path.name: path for path in sorted(places.folder.iterdir()) if not path.name.startswith(".")}
+        for copy in places.copies():
+            links |= {name: copy / name for name in _data_in(copy, places) or ()}
     for path in places.named:
         inside = path.is_relative_to(places.project) and not path.is_relative_to(places.box)
         parts = path.relative_to(places.project).parts if inside else ()
@@ -216,7 +244,7 @@ def described(outcome: Outcome, job: Job, keep: Callable[[str], str]) -> str:
         how = f"exit code {outcome.exit_code}"
     cut = "the output was cut" if outcome.truncated else ""
     left = f"wrote: {', '.join(outcome.wrote[:50])}" if outcome.wrote else ""
-    notes = (how, cut, left, _told_disarmed(outcome.disarmed), whole, _read_only(err[-SHOWN:], job))
+    notes = (how, cut, left, _told_disarmed(outcome.disarmed), whole, _advice(err[-SHOWN:], job))
     return "\n".join(note for note in notes if note)
 
 
@@ -232,13 +260,14 @@ def _told_disarmed(disarmed: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def _read_only(err: str, job: Job) -> str:
-    """What to do instead, if the command tried to write to a file that is not its own."""
+def _advice(err: str, job: Job) -> str:
+    """What to do instead, if the command tried to write to a file that is not its own, or had no Node package."""
     refused = [line for line in err.splitlines() if _REFUSED.search(line)]
     for name, target in job.links.items():
         if any(name in _paths(line) or str(target) in line for line in refused):
             return f"note: {name} is read-only here, it belongs to the skill or the person: write under another name"
-    return ""
+    absent = _NO_PACKAGE.search(err)
+    return f'note: give run the package that has it: "packages": ["npm:{absent[1]}"]' if absent else ""
 
 
 def _paths(line: str) -> set[str]:
@@ -281,17 +310,32 @@ def _own(word: str, places: Places) -> Path | None:
 
 def _startable(parts: Sequence[Simple], line: str, places: Places) -> str:
     """The line with the full path of a file that the skill has under another path (`meant_place`), and an interpreter
-    before each script that cannot be started without one."""
+    before each script that cannot be started without one; `chmod` of the skill's own files does nothing."""
     words = {word.start: (word, number == 0) for part in parts for number, word in enumerate(part.words)}
+    needless = {part.words[0].start for part in parts if _is_chmod_of_skill(part, places)}
     for at, (word, is_program) in sorted(words.items(), reverse=True):
+        if at in needless and line.startswith("chmod", at):
+            line = f"{line[:at]}:{line[at + len('chmod') :]}"
         if at < 0 or "/" not in word.text or (script := _script_of(word.text, places)) is None:
             continue
         end = at + len(word.text)
-        is_there = any(os.path.lexists(folder / word.text) for folder in (places.workspace, places.folder))
+        bases = (places.workspace, places.folder, *places.copies())
+        is_there = any(os.path.lexists(folder / word.text) for folder in bases)
         path = line[at:end] if is_there or line[at:end] != word.text else str(script)
         starter = _starter(script) if is_program else ()
         line = "".join([line[:at], *(f"{name} " for name in starter), path, line[end:]])
     return line
+
+
+def _is_chmod_of_skill(command: Simple, places: Places) -> bool:
+    _mode, *files = [word.text for word in command.words[1:] if not word.text.startswith("-")] or [""]
+    if command.words[0].text != "chmod" or not files:
+        return False
+    try:
+        there = [meant_place(places, file.partition("*")[0] or ".") for file in files]
+    except Refused:
+        return False
+    return all(place.zone == "skill" and place.path.exists() for place in there)
 
 
 def _script_of(word: str, places: Places) -> Path | None:
@@ -327,6 +371,32 @@ def scripts_of(command: Command, places: Places) -> tuple[Path, ...]:
     return tuple(found)
 
 
+def _package_of_skill(command: Command, scripts: Sequence[Path], places: Places) -> tuple[Path, ...]:
+    """A path beside the skill's `package.json`, if the line or a script of the workspace requires a package of it, or a
+    file of the skill, which may require one."""
+    package = places.folder / "package.json"
+    if not package.is_file() or any(script.is_relative_to(places.folder) for script in scripts):
+        return ()
+    listed = _text_of(package) or ""
+    for name in _REQUIRED.findall("\n".join((command.written, *(_text_of(script) or "" for script in scripts)))):
+        words = name.split("/")
+        is_own = name.startswith(".") and any(places.own(f"{name}{end}") for end in ("", ".js", ".mjs", ".cjs"))
+        if is_own or f'"{"/".join(words[: 2 if name.startswith("@") else 1])}"' in listed:
+            return (package.with_name("index.js"),)
+    return ()
+
+
+def may_script(command: Command, places: Places) -> bool:
+    """Whether the line may run a script of the skill: it names one and does more than look at it, or it is not certain
+    what it does."""
+    programs = {part.words[0].text for part in command.parts}
+    if command.script is not None or not programs or programs <= _LOOKERS:
+        return command.script is not None or not programs
+    of_skill = Places(workspace=places.folder, folder=places.folder, named=(), project=places.project)
+    files = named_files("\n".join((rooted(command.written, places.folder), *command.argv)), of_skill)
+    return any(path.suffix in _PROGRAMS or os.access(path, os.X_OK) for path in files)
+
+
 def _is_node(command: Command) -> bool:
     """Whether the packages that are named for a line are those of Node."""
     programs = {part.words[0].text for part in command.parts}
@@ -336,8 +406,12 @@ def _is_node(command: Command) -> bool:
 def refuse_installing(command: Command, named: Sequence[str]) -> None:
     """Raises UsageProblem for a command that would install packages, which hangs or fails without a network: they are
     given to `run` itself, and are set up after one question."""
+    if lists := [name for name in named if name.endswith(_LISTS)]:
+        hint = f'packages takes names; {_OF_SKILL}; of another list, give the names: "packages": ["NAME"]'
+        raise UsageProblem(f"{escape_controls(lists[0])} is a file, not a package", hint=hint)
     for part in command.parts:
-        words = [word for word in part.texts if not word.startswith("-")]
+        pairs = zip(part.texts, ("", *part.texts), strict=False)
+        words = [word for word, before in pairs if not word.startswith("-") and before not in _WITH_VALUE]
         if words[:1] and words[0].startswith("python") and part.texts[1:2] == ("-m",):
             words = words[1:]
         words[:1] = [word.rstrip("0123456789.") for word in words[:1]]
@@ -347,15 +421,17 @@ def refuse_installing(command: Command, named: Sequence[str]) -> None:
         kind, rest = _INSTALLS[begun], words[len(begun) :]
         if kind is None:
             hint = "use what is there, or tell the person what to install"
+            if words[0] == "uv":
+                hint = f'start the script with python, and name its packages in run: "packages": ["NAME"]; {_OF_SKILL}'
             raise UsageProblem("programs cannot be installed by a command", hint=hint)
         if words[0] == "npx" and named:
             continue  # `_without_npx`
-        written = [
-            f"{kind}{word}" for word in rest[: 1 if len(begun) == 1 else None] if not word.startswith((".", "/"))
-        ]
+        rest = [word for word in rest[: 1 if len(begun) == 1 else None] if not word.endswith(_LISTS)]
+        written = [f"{kind}{word}" for word in rest if not word.startswith((".", "/"))]
         example = json.dumps(written or [f"{kind}NAME"])
-        hint = f'leave that command out and give run "packages": {example}; those of package.json or requirements.txt'
-        raise UsageProblem("packages are not installed by a command", hint=f"{hint} of the skill are there without it")
+        more = f'give run "packages": {example}'
+        hint = f"leave that command out and {more}; {_OF_SKILL}" if rest else f"leave it out: {_OF_SKILL}; else {more}"
+        raise UsageProblem("packages are not installed by a command", hint=hint)
 
 
 def _without_npx(argv: tuple[str, ...], command: Command) -> tuple[str, ...]:
@@ -366,8 +442,9 @@ def _without_npx(argv: tuple[str, ...], command: Command) -> tuple[str, ...]:
 
 
 def _copy_for(scripts: Sequence[Path], places: Places) -> tuple[Path, dict[str, Path]] | None:
-    """A new folder of the workspace for a copy of the skill, and the names of the files in it, if one of its scripts
-    seems to write beside itself: the skill's own folder is read-only. None for a skill of more than COPIED files."""
+    """A folder of the workspace for a copy of the skill, one from before if it only has data in it, and the names of
+    the files in it, if one of its scripts seems to write beside itself: the skill's own folder is read-only. None for a
+    skill of more than COPIED files."""
     own = [script for script in scripts if script.is_relative_to(places.folder) and places.folder != places.workspace]
     texts = (_text_of(script) or "" for script in own)
     if not any(_BESIDE.search(text) and _WRITING.search(text) for text in texts):
@@ -375,9 +452,20 @@ def _copy_for(scripts: Sequence[Path], places: Places) -> tuple[Path, dict[str, 
     files = [Path(entry.path) for entry in walk_inside(places.folder, ()) if not entry.is_folder]
     if len(files) > COPIED:
         return None
-    number = next(number for number in range(1, COPIED) if not os.path.lexists(places.workspace / f"{COPY}-{number}"))
-    name = f"{COPY}-{number}"
-    return places.workspace / name, {f"{name}/{path}": places.folder / path for path in files}
+    roots = (places.workspace / f"{COPY}{number}" for number in range(1, COPIED))
+    root = next(root for root in roots if not os.path.lexists(root) or _data_in(root, places) is not None)
+    return root, {f"{root.name}/{path}": places.folder / path for path in files}
+
+
+def _data_in(root: Path, places: Places) -> list[str] | None:
+    """The paths of the files that scripts left in a copy of the skill; None if one may be a program, a link or a file
+    of the skill, which a command may have planted there: that copy is not used again."""
+    paths = [Path(top, name) for top, folders, files in os.walk(root) for name in (*folders, *files)]
+    left = [path.relative_to(root) for path in paths if not path.is_dir()]
+    is_data = all(path.suffix in _DATA and not is_obeyed((path.name,)) for path in left)
+    is_new = not any(os.path.lexists(places.folder / path) for path in left)
+    has_links = any(path.is_symlink() for path in (root, *paths))
+    return list(map(str, left)) if is_data and is_new and not has_links else None
 
 
 def _moved(word: str, folder: Path, root: Path) -> str:

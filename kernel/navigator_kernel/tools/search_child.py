@@ -17,12 +17,13 @@ SHOWN, WIDTH = 200, 300  # lines to find, and characters of each
 
 
 def answer(question: Mapping[str, Any]) -> dict[str, Any]:
-    """`{root, paths, pattern, flags, names}` → `{found, cut}`; with `names` a file is named once."""
-    root, wanted = Path(question["root"]), re.compile(question["pattern"], question["flags"])
+    """`{paths, pattern, flags, names}` → `{found, cut}`; each of `paths` is a folder and a path below it, and with
+    `names` a file is named once."""
+    wanted = re.compile(question["pattern"], question["flags"])
     found: list[str] = []
-    for path in question["paths"]:
+    for root, path in question["paths"]:
         try:
-            data = read_inside(root, path.split("/"), LARGEST)
+            data = read_inside(Path(root), path.split("/"), LARGEST)
         except (KernelError, OSError):
             continue
         if is_binary(data):

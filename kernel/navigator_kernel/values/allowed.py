@@ -35,7 +35,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 _BY_NAME = {name: tool for tool, names in _NAMES.items() for name in names}
 _WORD = lazy_compile(r"(?P<name>[^()]+)(?:\((?P<what>.*)\))?")
-_ROOT = lazy_compile(r"\$\{?(?:SKILL_ROOT|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\}?/")
+_ROOT = lazy_compile(r"\$\{?(?:SKILL_ROOT|SKILL_DIR|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\}?/")
 _SYSTEM = ("/usr/bin/", "/bin/", "/usr/local/bin/")
 _VERSION = lazy_compile(r"(.*[A-Za-z+_])-?([0-9]+(?:\.[0-9]+)*)")
 
@@ -67,6 +67,11 @@ class Allowed(Struct, frozen=True):
     def _allows(self, command: Simple) -> bool:
         if any(_fits(command, rule) for rule in self.commands):
             return True
+        if command.words[0].text == "cd" and len(command.words) == 2:  # to a folder of the workspace or of the skill
+            text = f"{command.words[1].text}/"
+            path = _ROOT.sub("./", text)
+            is_plain = command.words[1].is_plain or path != text
+            return is_plain and "$" not in path and path[0] not in "-~/" and ".." not in path.split("/")
         inner = list(wrapped(command))
         return bool(inner) and all(map(self._allows, inner))
 
@@ -163,6 +168,11 @@ _RESERVED = frozenset(
     "trap alias let declare typeset local export readonly set enable builtin read mapfile readarray unset shopt hash "
     "bind".split()
 )
+# Variables that may be set for one command: they give it no other program, but for PYTHONPATH, set for Python only
+_HARMLESS = frozenset(
+    "PYTHONPATH PYTHONUNBUFFERED PYTHONIOENCODING PYTHONUTF8 PYTHONDONTWRITEBYTECODE PYTHONHASHSEED LANG LC_ALL TZ "
+    "NODE_ENV NO_COLOR FORCE_COLOR".split()
+)
 _EXPANDING = frozenset(("test", "[", "printf", "wait"))  # they evaluate an index that stands in a word
 _ASSIGNED = lazy_compile(r"[A-Za-z_]\w*(?:\[[^\]\n]*\])?\+?=")
 _REDIRECTION = lazy_compile(r"[0-9]*(?:<<<|<<-?|<>|<&|>&|>>|>\||<|>)|&>>?")
@@ -233,7 +243,7 @@ class _Reader:
                 raise Unclear("')'")
             else:
                 words: list[Word] = []
-                is_bare = self.depth == 0
+                is_bare, paths = self.depth == 0, False
                 while True:
                     self._skip_blanks()
                     rest = self.text[self.at : self.at + 2]
@@ -244,13 +254,19 @@ class _Reader:
                     elif not rest or rest[0] in _END:
                         break
                     elif not words and _ASSIGNED.match(self.text, self.at):
-                        raise Unclear("a variable that is set in the line")
+                        is_bare, assigned = False, self._read_word()
+                        name = assigned.text.partition("=")[0]
+                        if name not in _HARMLESS or not assigned.is_plain:
+                            raise Unclear("a variable that is set in the line")
+                        paths = paths or name == "PYTHONPATH"
                     elif rest[0] == "(":
                         raise Unclear("'('")
                     else:
                         word = self._read_word()
                         if words or word.text not in {"!", "time"}:
                             words.append(word)
+                if paths and not (words and _is_same(words[0].text, "python")):
+                    raise Unclear("a variable that is set in the line")
                 if words:
                     self._add(Simple(tuple(words), is_bare))
 

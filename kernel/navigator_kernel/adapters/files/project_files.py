@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from navigator_kernel.adapters.files.tree import open_inside
 from navigator_kernel.errors import NotFound, Refused
-from navigator_kernel.language.targets import find_targets
+from navigator_kernel.language.targets import QUOTED, find_targets
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.owner import is_closed, looked_up, viewer
 from navigator_kernel.values.request import FileReference
@@ -37,6 +37,7 @@ _SECRET = lazy_compile(
 )
 _WORD = lazy_compile(r"[^\s\"'`“”‘’「」《》<>|,，。；;：()（）\x00]+")
 _PLAIN = lazy_compile(r"[\w./~+-]+", re.ASCII)  # a path inside text of a language without spaces
+_INSIDE = lazy_compile(r"(?:\.\.|[^.])/\Z")  # what stands before the last part of a path
 _COPY = lazy_compile(  # a backup contains what its original contains
     r"(?<!~)(?<!\.bak|\.old|\.sw[op])(?<!\.orig|\.save)(?:~|\.(?:bak|old|orig|save|sw[op]))++\Z"
 )
@@ -131,10 +132,15 @@ class ProjectFiles(Struct, frozen=True):
         return root, parts
 
     def named(self, text: str) -> tuple[Path, ...]:
-        """The real paths of the project's files that `text` names: each word that is the path of a file, and each file
-        in the current folder whose name is in the text; without files of secrets and the kernel's own records."""
+        """The real paths of the project's files that `text` names: each word or quoted part that is the path of a
+        file, and each file in the current folder, and each of the list by its path, whose name is in the text and not
+        the end of another path; without files of secrets and the kernel's own records."""
+        quoted = [part.strip() for hit in QUOTED.finditer(text) for part in hit.groups() if part]
         words = dict.fromkeys(word.rstrip(".!?") for word in (*_WORD.findall(text), *_PLAIN.findall(text)))
-        words |= dict.fromkeys(name for name in self._names() if "." in name.strip(".") and name in text)
+        names = (*quoted, *self._names(), *(self.listing() if "/" in text else ()))
+        for name in (name for name in names if "." in name.strip(".") and name in text):
+            if not all(_INSIDE.search(before[-3:]) for before in text.split(name)[:-1]):
+                words[name] = None
         paths = (path for word in words if (path := self._file(word)) is not None)
         return tuple(dict.fromkeys(islice(paths, NAMED)))
 
