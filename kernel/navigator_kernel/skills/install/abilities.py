@@ -70,7 +70,7 @@ _ALIAS = lazy_compile(
 )
 _REQUIRED = lazy_compile(r"\brequire\(\s?[\"'](?:node:)?child_process[\"']\s?\)")
 _HELD = lazy_compile(
-    r"(?<![\w.])([A-Za-z_]\w{0,60})(?:\s?:[^=\n]{1,40})?\s{0,9}=\s{0,9}[\[(]?\s{0,20}f?[\"'`]?([\w./+:@-]{1,120})"
+    r"(?<![\w.])([A-Za-z_]\w{0,60})(?:\s?:[^=\n]{1,40})?\s{0,9}=\s{0,9}[\[(]?\s{0,20}f?([\"'`]?)([\w./+:@-]{1,120})"
 )
 _HELD_RUN = lazy_compile(
     r"(?:^|[|;&(`])[ \t]*\"?\$[{ ]?([A-Za-z_]\w{0,60})(?:\[@\])?\}?\"?(?=$|[\s;|&)`])", re.MULTILINE
@@ -98,6 +98,7 @@ _CONNECTED = lazy_compile(
     rf"|\b(?:host|hostname|server|servername|endpoint)[\"']?\s{{0,4}}[:=]\s{{0,4}}[\"']({_ADDRESS})[\"':/]"
 )
 _HELD_HOST = lazy_compile(r"://(?:[\"'`]\s?\+\s?|\$?\{?)([A-Za-z_]\w{0,60})|://%s[^\n]{0,80}%\s?\(?([A-Za-z_]\w{0,60})")
+_HOST = lazy_compile(r"[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?::\d{1,5})?")
 _JOINED = lazy_compile(r"([\"'])\s?\+\s?\1")
 _LOADED = lazy_compile(r"<script\b[^>]{0,300}?(?:src|href)\s?=\s?[\"']?(?:https?:)?//([\w.-]{1,200})", re.IGNORECASE)
 _SENT = lazy_compile(
@@ -115,7 +116,7 @@ _FORBIDDEN = lazy_compile(
 )
 _TOOL = lazy_compile(r"\b(mcp__\w{1,120})")
 _ASKED = lazy_compile(
-    r"\binstall(?:ing)?[ \t]+(?:the[ \t]+)?`?([\w.@/-]{2,60})`?(?:[ \t]+(?:package|module|library))?"
+    r"\binstall(?:ing)?[ \t]+(?:the[ \t]+)?`([\w.@/-]{2,60})`(?:[ \t]+(?:package|module|library))?"
     r"[ \t]+(?:with|via|using|through|from)[ \t]+`?(?:pip|uv|npm|pnpm|yarn|brew|conda|cargo|gem|apt)\b",
     re.IGNORECASE,
 )
@@ -279,7 +280,7 @@ def _read_passage(passage: Passage, found: Mapping[str, set[str]], assigned: set
         return
     if is_shell or language in _LISTS["of_lines"] or not (language or (is_inline and " " not in body.strip())):
         _run(body, found, known_only=not is_shell)  # a single word is a name, no command
-    held = dict(_HELD.findall(body))
+    held = {name: value for name, quote, value in _HELD.findall(body) if quote}
     _add_called(body, language, held, found)
     found["environment"].update(name for name in _VARIABLE.findall(body) if name not in _COMMON)
     for names in _TAKEN.findall(body):
@@ -301,8 +302,9 @@ def _read_passage(passage: Passage, found: Mapping[str, set[str]], assigned: set
     reached = [host for pair in _REACHED.findall(shown) for host in pair if not _FILE.fullmatch(host)]
     connected = [host for pair in _CONNECTED.findall(shown) for host in pair]
     if language:
-        held = dict(_HELD.findall(shown))
-        connected += [held.get(name, "") for pair in _HELD_HOST.findall(shown) for name in pair]
+        held = {name: value for name, quote, value in _HELD.findall(shown) if quote or is_shell}
+        named = (held.get(name, "") for pair in _HELD_HOST.findall(shown) for name in pair)
+        connected += [host.partition(":")[0] for host in named if _HOST.fullmatch(host)]
     _add_hosts([*_URL.findall(shown), *_AT.findall(shown), *reached, *connected], found)
 
 
@@ -336,7 +338,7 @@ def _run(code: str, found: Mapping[str, set[str]], *, known_only: bool) -> None:
     plain = code if known_only else commands_of(without_heredocs(code, shells=True))
     words = {word.rpartition("/")[2] for word in (*_STATEMENT.findall(plain), *_SUDO.findall(plain))}
     if not known_only and (names := _HELD_RUN.findall(plain)):
-        held = dict(_HELD.findall(code))
+        held = {name: value for name, _, value in _HELD.findall(code)}
         words |= {held[name].rpartition("/")[2] for name in names if held.get(name, "-")[0].isalpha()}
     words = {word for word in words if word and word not in _QUIET and word not in functions}
     found["programs"].update(words & _KNOWN if known_only else words)

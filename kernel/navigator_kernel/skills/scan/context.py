@@ -507,7 +507,7 @@ def commands_of(code: str) -> str:
             if inside.endswith(mark[-1]):
                 is_code = opened.pop()[0][0] == "c"
             else:
-                is_code = _TAKES_CODE.search(code, max(hit.start() - 240, 0), hit.start()) is not None
+                is_code = _TAKES_CODE.search(code, max(hit.start() - 120, 0), hit.start()) is not None
                 opened.append(("c" * is_code + mark[-1], hit.start(), len(pieces)))
             pieces.append(";" if is_code else mark)
         elif mark[-1] == "(" and mark[0] != "\\":
