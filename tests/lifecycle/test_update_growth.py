@@ -11,6 +11,7 @@ import pytest
 from cli.support import Place
 from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.skills.install.abilities import abilities, grown
+from navigator_kernel.values.receipt import Abilities
 from skill_repositories import commit, git, make_repo, skill_text
 from skills.conftest import Project, make_project
 from tables import cases
@@ -62,6 +63,17 @@ def test_nobody_is_asked_about_what_was_there_before() -> None:
     one = abilities(read_manifest(data["SKILL.md"], path=Path("/x/SKILL.md"), folder=Path("/x")), data)
     assert one.programs == ("python",)
     assert grown(one, one).to_dict() == {}
+
+
+def test_other_line_ends_change_nothing() -> None:
+    files = {"SKILL.md": TEXT + "\nMore words.\n\n    Some words\n", "scripts/more.sh": "cat <<EOF\nmake it\nEOF\n"}
+    assert can({path: text.replace("\n", "\r\n") for path, text in files.items()}) == can(files)
+
+
+def test_tools_that_are_not_limited_any_more_are_a_growth() -> None:
+    limited, freed = Abilities(tools=("Read", "mcp__a__b")), Abilities(tools=("mcp__a__b",))
+    assert grown(limited, freed).to_dict() == {"tools": ["*"]}
+    assert grown(freed, Abilities()).to_dict() == {} == grown(limited, Abilities(tools=("Read",))).to_dict()
 
 
 @pytest.fixture

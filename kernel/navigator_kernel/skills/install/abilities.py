@@ -8,84 +8,132 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+import tomllib
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
 
 from navigator_kernel.skills.formats.manifest import permissions
-from navigator_kernel.skills.scan.context import Passage, is_comment, language_of, passages
+from navigator_kernel.skills.scan.context import (
+    Passage,
+    commands_of,
+    is_comment,
+    language_of,
+    passages,
+    without_docstrings,
+    without_heredocs,
+)
 from navigator_kernel.text import clean, lazy_compile
 from navigator_kernel.values.receipt import Abilities
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from navigator_kernel.values.resource import SkillDef
 
 MOST = 200  # names of one kind
 _TEXT = 1_000_000  # bytes of a file that is read
-_SHELLS = frozenset("sh bash zsh fish shell console terminal ksh".split())
-_DATA = frozenset(
-    "json jsonc yaml yml toml xml html css csv text txt markdown md diff log ini output plaintext".split()
-)
-_QUIET = frozenset(  # shell words, and programs that only look, count and format
-    """if then else elif fi for in do done while until case esac function select time return exit break continue
-    local export unset readonly declare typeset set shift trap test true false cd pwd echo printf read source
-    alias let wait pushd popd ls cat head tail wc sort uniq grep egrep fgrep cut tr awk sed find basename
-    dirname date sleep mkdir touch diff cmp which command type tree less more seq expr tee realpath readlink
-    stat file jq rg fd hash getopts umask""".split()
-)
-_KNOWN = frozenset(  # programs that count wherever a text shows them as code
-    """curl wget nc ncat socat ssh scp rsync sftp ftp telnet git gh glab docker podman kubectl helm terraform aws
-    gcloud az heroku vercel netlify fly npm npx pnpm yarn bun bunx node deno python python2 python3 py pip pip3
-    pipx uv uvx ruby gem perl php lua bash sh zsh fish pwsh powershell cmd osascript open xdg-open brew apt
-    apt-get yum dnf apk pacman snap cargo go rustup gcc make rm mv dd chmod chown mkfs mount sudo su crontab at
-    systemctl launchctl kill pkill killall eval base64 openssl gpg ssh-keygen security secret-tool pass op vault
-    ffmpeg magick pandoc soffice psql mysql sqlite3 redis-cli mongosh playwright claude codex gemini ollama
-    xclip pbpaste defaults reg schtasks env printenv tar zip unzip nmap dig nslookup host""".split()
-)
+# Lists of words: shells, formats of data, words that start no program and programs that only look, count and format
+# (quiet), programs that count wherever a text shows them as code (known), functions that run the program that their
+# first argument names (runners), usual variables, modules of node, and languages whose lines are commands (of_lines)
+_LISTS = {
+    name: frozenset(words.split())
+    for line in Path(__file__).with_name("abilities.tsv").read_text("utf-8").splitlines()
+    for name, words in [line.split("\t")]
+}
+_SHELLS, _QUIET, _KNOWN, _COMMON = (_LISTS[name] for name in ("shells", "quiet", "known", "common"))
 _BEFORE = (
-    r"(?:(?:sudo|env|time|nohup|exec|xargs|command|then|do|else|!)[ \t]+(?:-\S+[ \t]+)*"
-    r"|[A-Za-z_]\w*=[^\s;|&]*[ \t]+)*"
+    r"(?:(?:sudo|env|time|nohup|exec|xargs|command|if|elif|while|until|then|do|else|RUN|CMD|!)[ \t]+(?:-\S+[ \t]+)*"
+    r"|[A-Za-z_]\w*=(?:\"[^\"\n]*+\"|'[^'\n]*+'|[^\s;|&$`(\"']*+|\$\{?\w++\}?)[ \t]+)*"
 )
 _STATEMENT = lazy_compile(
-    r"(?:^|[|;&(`]|\$\()[ \t]*(?:[$>%#] [ \t]*)?"
+    r"(?:^|[|;&`]|(?<!\w)\(|\{(?=[ \t]))[ \t]*(?:[$>%#] [ \t]*|@)?"
     + _BEFORE
     + r"([A-Za-z_][\w.+-]{0,60}|(?:\./|~/|/)[\w./-]{1,80})(?=$|[\s;|&)`])",
     re.MULTILINE,
 )
 _SUDO = lazy_compile(r"(?:^|[|;&(`\s])(sudo|xargs|env)(?=[ \t]+\S)", re.MULTILINE)
 _CALL = lazy_compile(
-    r"(?:subprocess\.\w{1,20}|Popen|os\.(?:system|popen|exec\w{1,4}|spawn\w{1,4})|(?:exec"
-    r"|spawn)(?:File)?(?:Sync)?|shell_exec)"
-    r"\(\s{0,20}\[?\s{0,20}f?[\"'`]([\w./+-]{1,80})"
+    r"(?<![\w.:])((?:[\w.:]|\)(?=\.)){1,80})\(\s{0,20}[\[(&]?\s{0,20}(?:f?([\"'`])([\w./+-]{1,80})(?=[\"'`\s])|([A-Za-z_]\w{0,60}))"
 )
+_OWNERS = frozenset(("subprocess", "child_process"))
+_MADE = ("exec.Command", "Deno.Command", "Command.new", "os.execute", "Process.Start")
+_ALIAS = lazy_compile(
+    r"\b(?:subprocess|child_process|Popen|run|call|check_\w{4,6}|system|popen)[ \t]+as[ \t]+([A-Za-z_]\w{0,60})"
+    r"|\b([A-Za-z_]\w{0,60})[ \t]*=[ \t]*(?:child_process\b|subprocess\b|os\.(?:system|popen)\b)(?![.(])"
+    r"|\b([A-Za-z_]\w{0,60})[ \t]+from[ \t]+[\"'](?:node:)?child_process"
+    r"|\bfrom[ \t]+subprocess[ \t]+import[ \t]+(\([^()]{1,300}|[^\n#]{1,200})"
+    r"|\{([^{}]{1,200})\}[^\n]{1,20}\bchild_process\b"
+)
+_REQUIRED = lazy_compile(r"\brequire\(\s?[\"'](?:node:)?child_process[\"']\s?\)")
+_HELD = lazy_compile(
+    r"(?<![\w.])([A-Za-z_]\w{0,60})(?:\s?:[^=\n]{1,40})?\s{0,9}=\s{0,9}[\[(]?\s{0,20}f?([\"'`]?)([\w./+:@-]{1,120})"
+)
+_HELD_RUN = lazy_compile(
+    r"(?:^|[|;&(`])[ \t]*\"?\$[{ ]?([A-Za-z_]\w{0,60})(?:\[@\])?\}?\"?(?=$|[\s;|&)`])", re.MULTILINE
+)
+_PARTS = lazy_compile(r"[\"'`]\s{0,9}[/,+]\s{0,9}f?[\"'`]/?")
+_BACKTICKS = lazy_compile(r"`([^`\n]{1,400})`|%x[{(\[]([^\n})\]]{1,400})")
+_DOLLAR = lazy_compile(r"\$`([^`\n]{1,400})`")
 _FUNCTION = lazy_compile(r"^[ \t]*(?:function[ \t]+)?([\w-]{1,60})[ \t]*\(\)", re.MULTILINE)
 _URL = lazy_compile(
-    r"\b(?:https?|wss?|ftp|ssh|git)://(?:[^\s/@\"'<>]{1,200}@)?([\w-]{1,63}(?:\.[\w-]{1,63}){0,8})", re.IGNORECASE
+    r"\b(?:https?|wss?|s?ftp|ssh|git|postgre\w{1,4}|mysql|mongodb(?:\+srv)?|rediss?|amqps?|smtps?|ldaps?)"
+    r"://(?:[^\s/@\"'<>]{1,200}@)?([\w-]{1,63}(?:\.[\w-]{1,63}){0,8})",
+    re.IGNORECASE,
 )
 _AT = lazy_compile(r"\bgit@([\w.-]{1,200}):")
+_ADDRESS = r"(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}|\d{1,3}(?:\.\d{1,3}){3}"
 _REACHED = lazy_compile(
-    r"\b(?:curl|wget|nc|ncat|ssh|scp|sftp"
-    r"|telnet)\b[^\n;|&]{0,300}?[ @]((?:[\w-]{1,63}\.){1,8}[a-z]{2,24})(?=[:/\s]|$)",
+    r"\b(?:curl|wget|nc|ncat|ssh|scp|sftp|telnet)\b[^\n;|&]{0,300}?"
+    rf"[ @\"'](?<!-o )(?<!-O )({_ADDRESS})(?=[:/\s\"']|$)|/dev/(?:tcp|udp)/([\w.-]{{1,200}})",
     re.MULTILINE,
 )
+_FILE = lazy_compile(r"[^\n]*\.(?:txt|json|html?|pdf|png|jpe?g|csv|ya?ml|xml|log|t?gz|tar|bin|pem|key|out|conf|toml)")
 _CONNECTED = lazy_compile(
-    r"(?:HTTPS?Connection|create_connection|connect)\(\s{0,9}\(?\s{0,9}[\"']([\w-]{1,63}(?:\.[\w-]{1,63}){1,8})[\"']"
+    r"(?:HTTPS?Connection|create_connection|connect|createConnection|(?:SMTP|IMAP4|POP3)(?:_SSL)?|FTP(?:_TLS)?)"
+    rf"\(\s{{0,9}}\(?\s{{0,9}}(?:\d{{1,5}},\s{{0,4}})?[\"']({_ADDRESS})[\"':]"
+    rf"|\b(?:host|hostname|server|servername|endpoint)[\"']?\s{{0,4}}[:=]\s{{0,4}}[\"']({_ADDRESS})[\"':/]"
 )
+_HELD_HOST = lazy_compile(r"://(?:[\"'`]\s?\+\s?|\$?\{?)([A-Za-z_]\w{0,60})|://%s[^\n]{0,80}%\s?\(?([A-Za-z_]\w{0,60})")
+_HOST = lazy_compile(r"[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?::\d{1,5})?")
+_JOINED = lazy_compile(r"([\"'])\s?\+\s?\1")
+_LOADED = lazy_compile(r"<script\b[^>]{0,300}?(?:src|href)\s?=\s?[\"']?(?:https?:)?//([\w.-]{1,200})", re.IGNORECASE)
 _SENT = lazy_compile(
-    r"(?:\b(?:fetch|download|post|send|upload|submit|curl|wget|webhook|exfiltrate|forward)\b|发送|上传|下载)[^\n]{0,160}?"
+    r"(?:\b(?:fetch|download|(?<!the )(?<!log )(?<!\ba )(?<!blog-)post|send|upload|submit|curl|wget|WebFetch|webhook"
+    r"|exfiltrate|forward)\b|发送|上传|下载(?!页|地址|链接|中心)|访问|抓取|调用|提交)[^\n]{0,160}?"
     r"(?<![(<])\b(https?://[^\s)>\"']{4,300})",
     re.IGNORECASE,
 )
-_IMAGE = lazy_compile(r"!\[[^\]\n]{0,200}\]\((https?://[^\s)]{0,300}[?{$&][^\s)]{0,300})\)")
-_NAMESPACES = frozenset("www.w3.org json-schema.org schemas.microsoft.com schemas.openxmlformats.org purl.org".split())
+_IMAGE = lazy_compile(r"!\[[^\]\n]{0,200}\]\((https?://[^\s)]{0,300}(?:[{$<]|=(?=[A-Z_[&)]))[^\s)]{0,300})\)")
+_FORBIDDEN = lazy_compile(
+    r"\b(?:never|avoid|(?:do|must|should) not|don[’']t)\b"
+    r"(?![ \t](?:forget|hesitate|fail|only|skip|stop|wait|mind|just))[^.!?\n;:,]{0,80}$"
+    r"|(?:不要|切勿|禁止|不得)[^。！？，\n]{0,30}$",
+    re.IGNORECASE,
+)
+_TOOL = lazy_compile(r"\b(mcp__\w{1,120})")
+_ASKED = lazy_compile(
+    r"\binstall(?:ing)?[ \t]+(?:the[ \t]+)?`([\w.@/-]{2,60})`(?:[ \t]+(?:package|module|library))?"
+    r"[ \t]+(?:with|via|using|through|from)[ \t]+`?(?:pip|uv|npm|pnpm|yarn|brew|conda|cargo|gem|apt)\b",
+    re.IGNORECASE,
+)
+# Files that are read by the tests of a skill, and descriptions of data
+_EXAMPLES = lazy_compile(
+    r"(?:^|/)(?:evals?|schemas?)/[^\n]*\.(?:jsonl?|ya?ml|csv|xml)$|\.xsd$|schema[\w.-]{0,40}\.json$", re.IGNORECASE
+)
+_NAMESPACE = lazy_compile(r"xmlns[\w:]{0,40}\s?=\s?(?:\"[^\"\n]*+\"|'[^'\n]*+')")
+_NAMESPACES = lazy_compile(
+    r"www\.w3\.org|json-schema\.org|schemas\.[\w.-]*|ns\.[\w.-]*|purl\.(?:org|oclc\.org)|www\.omg\.org"
+)
 _VARIABLE = lazy_compile(
-    r"(?:environ(?:\.get)?\s?[\[(]\s?[\"']|getenv\(\s?[\"']|process\.env\.|process\.env\[[\"']|ENV\[[\"']"
+    r"(?:environ(?:\.get)?\s?[\[(]\s?[\"']|getenv\(\s?[\"']|(?:process|Bun)\.env(?:\.|\[[\"'])|ENV\[[\"']"
     r"|Deno\.env\.get\([\"']|\$env:)"
     r"([A-Za-z_]\w{0,80})"
 )
+_TAKEN = lazy_compile(r"\{([^{}]{1,400})\}\s?=\s?(?:process|Bun)\.env\b")
 _SHELL_VARIABLE = lazy_compile(r"\$\{?([A-Z][A-Z0-9_]{2,80})\b")
 _ASSIGNED = lazy_compile(
     r"(?:^|[\s;])(?:export[ \t]+|for[ \t]+|read[ \t]+(?:-\w+[ \t]+)*)?([A-Z][A-Z0-9_]{2,80})(?:=|[ \t]+in\b)",
@@ -97,9 +145,6 @@ _WHOLE = lazy_compile(
 )
 _SECRET = lazy_compile(
     r"\b([A-Z][A-Z0-9]{0,30}(?:_[A-Z0-9]{1,30}){0,6}_(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?))\b"
-)
-_COMMON = frozenset(
-    "HOME PATH PWD OLDPWD TMPDIR SHELL IFS RANDOM USER LANG ARGUMENTS LINENO BASH_SOURCE EDITOR COLUMNS".split()
 )
 _CREDENTIAL = lazy_compile(
     r"(\.aws/(?:credentials|config)|\.ssh/[\w.*-]{1,40}|\bid_(?:rsa|ed25519|ecdsa)\b|\.netrc\b|\.npmrc\b"
@@ -114,15 +159,64 @@ _INSTALL = lazy_compile(
     r"\b(?:pip3?[ \t]+install|uv[ \t]+(?:pip[ \t]+install|add|tool[ \t]+install)|uvx|pipx[ \t]+(?:run|install)"
     r"|npm[ \t]+(?:install|i|exec)|npx|bunx|bun[ \t]+add|yarn[ \t]+(?:add|dlx)|pnpm[ \t]+(?:add|dlx|install)"
     r"|cargo[ \t]+install"
-    r"|go[ \t]+install|gem[ \t]+install|brew[ \t]+install|apt(?:-get)?[ \t]+install|dnf[ \t]+install|apk[ \t]+add)"
+    r"|go[ \t]+install|gem[ \t]+install|brew[ \t]+install|apt(?:-get)?[ \t]+install|dnf[ \t]+install|apk[ \t]+add"
+    r"|Install-Module|winget[ \t]+install|choco[ \t]+install|scoop[ \t]+install|conda[ \t]+install"
+    r"|uv[ \t]+run[ \t]+--with)"
     r"((?:[ \t]+[^\s;|&`)#\"']{1,120}){1,40})"
 )
 _PACKAGE = lazy_compile(r"@?[A-Za-z][\w./@+-]{0,100}(?:\[[\w,]{1,40}\])?(?:[=<>~!]{1,2}[\w.*]{1,30})?")
 _RUNS_ONE = lazy_compile(r"^(?:npx|bunx|uvx|pipx|npm[ \t]+exec)")
-_SCRIPT_NEEDS = lazy_compile(r"^#[ \t]*dependencies[ \t]*=[ \t]*\[([^\]]{0,4000})\]", re.MULTILINE)
-_QUOTED = lazy_compile(r"[\"']([^\"'\n]{1,120})[\"']")
+_JOBS = lazy_compile(
+    r"(?:^|/)\.github/workflows/|(?:^|/)(?:docker-)?compose[\w.-]{0,40}\.ya?ml$|(?:^|/)taskfile\.ya?ml$"
+    r"|(?:^|/)action\.ya?ml$|(?:^|/)\.gitlab-ci\.yml$|(?:^|/)(?:Docker|Container)file[\w.-]{0,40}$",
+    re.IGNORECASE,
+)
+_NOT_RUN = lazy_compile(
+    r"^[ \t]*+(?:-[ \t]++)?(?!(?:run|command|cmd|entrypoint|script|sh)[ \t]*:)[\w-]++:[^\n]*", re.MULTILINE
+)
+_JOB = lazy_compile(r"^[ \t]*+(?:-[ \t]++)?(?:\w++:[ \t]*+)?(?:\[?[\"'])?", re.MULTILINE)
+_BUILT_ON = lazy_compile(
+    r"^[ \t]*+(?:(?:-[ \t]++)?(?:image|uses):|FROM)[ \t]++(?:--\S++[ \t]++)?[\"']?([\w./@:-]{1,120})", re.MULTILINE
+)
+_WORD = lazy_compile(r"[A-Za-z_]\w{0,60}")
+_PYTHON = frozenset(("py", "python", "python3"))
 _WORDS = lazy_compile(r"[\s|;&(`]")
 _INSERTED = lazy_compile(r"!`([^`\n]{1,400})`")
+
+
+_LISTED = {  # by the name of a file, where each package stands on a line of its own
+    "go.mod": lazy_compile(r"^(?:require)?[ \t]*([\w.-]{1,80}\.[a-z]{2,9}/[\w./-]{1,120})[ \t]+v\d", re.MULTILINE),
+    "Gemfile": lazy_compile(r"^[ \t]*gem[ \t]+[\"']([\w-]{1,80})", re.MULTILINE),
+    "environment.yml": lazy_compile(r"^[ \t]*-[ \t]+(?:[\w-]{1,40}::)?([A-Za-z][\w.-]{0,80})(?![\w.:-])", re.MULTILINE),
+}
+_SCRIPT_NEEDS = lazy_compile(r"^#[ \t]*dependencies[ \t]*=[ \t]*\[([^\]]{0,4000})\]", re.MULTILINE)
+_QUOTED = lazy_compile(r"[\"']([^\"'\n]{1,120})[\"']")
+_NAME = lazy_compile(r"@?[\w./-]{1,120}")
+_IMPORT = lazy_compile(r"^[ \t]*(?:import|from)[ \t]+(?!\.)([A-Za-z_]\w{0,80})(?=[ \t.,]|$)", re.MULTILINE)
+_REQUIRE = lazy_compile(
+    r"(?:\brequire\(\s?|\bimport\(\s?|\bfrom[ \t]+|^import[ \t]+)[\"']"
+    r"(?!node:|bun\b|https?:)(?:npm:|jsr:)?((?:@[\w.-]{1,80}/)?[a-zA-Z][\w.-]{0,80})[\"'/]",
+    re.MULTILINE,
+)
+_SCHEME = lazy_compile(r"^(?:npm|jsr):")
+_NEEDS = lazy_compile(r"dependenc(?:y|ies)|dependency-groups", re.IGNORECASE)
+
+_PRINTED = lazy_compile(
+    r"^[ \t]*(?:(?:echo|printf)\b[^\n|;&>`(]*+(?:>&2[ \t]*)?$"
+    r"|(?:print|puts|console\.\w{1,9}|log(?:ger|ging)?\.\w{1,9})[( ][ \t]*[rbf]{0,2}"
+    r"(?:\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*\)?[ \t]*;?[ \t]*$)",
+    re.MULTILINE,
+)
+
+_REMARK = lazy_compile(r"[ \t]*#[ \t]+([\w-]{1,60})")  # or a command after the prompt of root
+_IN_PROSE = (
+    ("hosts", _SENT),
+    ("hosts", _IMAGE),
+    ("environment", _SECRET),
+    ("credentials", _CREDENTIAL),
+    ("tools", _TOOL),
+    ("packages", _ASKED),
+)
 
 
 def abilities(skill: SkillDef, contents: Mapping[str, bytes]) -> Abilities:
@@ -134,22 +228,16 @@ def abilities(skill: SkillDef, contents: Mapping[str, bytes]) -> Abilities:
     _add_hooks(skill.extra.get("hooks"), found)
     # The text of a file, empty if it is none or too large
     texts = {
-        path: ("" if len(data) > _TEXT or b"\0" in data[:8192] else data.decode("utf-8", errors="replace"))
+        path: data.decode("utf-8", errors="replace").replace("\r\n", "\n")
+        if len(data) <= _TEXT and b"\0" not in data[:8192]
+        else ""
         for path, data in contents.items()
     }
     assigned = {name for text in texts.values() for name in _ASSIGNED.findall(text)}
     for path, text in texts.items():
-        for passage in passages(path, text) if text else ():
-            if passage.kind in {"prose", "comment"}:
-                for address in (*_SENT.findall(passage.body), *_IMAGE.findall(passage.body)):
-                    found["hosts"].update(host.lower() for host in _URL.findall(address))
-                found["environment"].update(_SECRET.findall(passage.body))
-                found["credentials"].update(_CREDENTIAL.findall(passage.body))
-                for command in _INSERTED.findall(passage.body):
-                    _run(command, found, known_only=False)
-            else:
-                _read_code(passage, found, assigned)
-        _read_file(path, text, found)
+        for passage in passages(path, text) if text and not _EXAMPLES.search(path) else ():
+            _read_passage(passage, found, assigned)
+        _read_file(path, text, contents, found)
     if skill.command:
         _run(skill.command, found, known_only=False)
     return Abilities(
@@ -158,39 +246,100 @@ def abilities(skill: SkillDef, contents: Mapping[str, bytes]) -> Abilities:
 
 
 def grown(before: Abilities, after: Abilities) -> Abilities:
-    """What `after` has and `before` has not."""
+    """What `after` has and `before` has not; `*` for the tools if they were limited and are not any more."""
     old, new = asdict(before), asdict(after)
-    return Abilities(**{kind: tuple(one for one in names if one not in old[kind]) for kind, names in new.items()})
+    more = {kind: tuple(one for one in names if one not in old[kind]) for kind, names in new.items()}
+    is_limited, was_limited = (any(not one.startswith("mcp__") for one in can["tools"]) for can in (new, old))
+    return Abilities(**(more | {"tools": ("*",)} if was_limited and not is_limited else more))
 
 
-def _read_code(passage: Passage, found: Mapping[str, set[str]], assigned: set[str]) -> None:
+def _read_passage(passage: Passage, found: Mapping[str, set[str]], assigned: set[str]) -> None:
+    if passage.kind in {"prose", "comment"}:
+        for kind, pattern in _IN_PROSE:
+            for hit in pattern.finditer(passage.body):
+                if not _FORBIDDEN.search(passage.body, max(hit.start() - 120, 0), hit.start()):
+                    found[kind].update(_URL.findall(hit[1].lower()) if kind == "hosts" else [hit[1]])
+        for command in _INSERTED.findall(passage.body):
+            _run(command, found, known_only=False)
+        return
     lines = list(_uncommented(passage))
-    body, language = "\n".join(lines), _language(passage)
-    is_shell, is_data = language in _SHELLS, language in _DATA
+    body, language = _NAMESPACE.sub("", "\n".join(lines)), _language(passage)
+    is_shell, is_data = language in _SHELLS, language in _LISTS["data"]
+    is_inline = passage.kind == "fence" and passage.text[passage.start - 1 : passage.start] == "`"
+    if is_inline and _FORBIDDEN.search(passage.text, max(passage.start - 120, 0), passage.start - 1):
+        return
+    found["tools"].update(_TOOL.findall(body))
     if passage.kind == "fence" and is_data:
         return
-    found["environment"].update(_SECRET.findall(body))
-    found["credentials"].update((*_CREDENTIAL.findall(body), *_DOTENV.findall(body)))
+    body = without_docstrings(body) if language in _PYTHON else without_heredocs(body) if is_shell else body
+    found["environment"].update(_SECRET.findall(body) if "$schema" not in body else ())
+    whole = _PARTS.sub("/", body)
+    found["credentials"].update((*_CREDENTIAL.findall(body), *_CREDENTIAL.findall(whole), *_DOTENV.findall(body)))
     if passage.kind == "config":
-        found["hosts"].update(host.lower() for host in _URL.findall(body) if "$schema" not in body)
+        _add_hosts(_URL.findall(body) if "$schema" not in body else (), found)
         return
-    is_inline = passage.kind == "fence" and passage.text[passage.start - 1 : passage.start] == "`"
-    if is_shell or not (language or (is_inline and " " not in body.strip())):  # a single word is a name, no command
-        _run(body, found, known_only=not is_shell)
-    found["programs"].update(name.rpartition("/")[2] for name in _CALL.findall(body))
+    if is_shell or language in _LISTS["of_lines"] or not (language or (is_inline and " " not in body.strip())):
+        _run(body, found, known_only=not is_shell)  # a single word is a name, no command
+    held = {name: value for name, quote, value in _HELD.findall(body) if quote}
+    _add_called(body, language, held, found)
     found["environment"].update(name for name in _VARIABLE.findall(body) if name not in _COMMON)
+    for names in _TAKEN.findall(body):
+        found["environment"].update(part.split(":")[0].split("=")[0].strip(" .\n") for part in names.split(",") if part)
     found["environment"].update(["*"] if _WHOLE.search(body) else ())
     if is_shell or not language:
         found["environment"].update(set(_SHELL_VARIABLE.findall(body)) - assigned - _COMMON)
-    shown = body if language else "\n".join(line for line in lines if _names_program(line) or "(" in line)
-    hosts = {*_URL.findall(shown), *_AT.findall(shown), *_REACHED.findall(shown), *_CONNECTED.findall(shown)}
-    found["hosts"].update(host.lower() for host in hosts if host.lower() not in _NAMESPACES)
+    shown = (
+        body
+        if language
+        else "\n".join(
+            line
+            for line in lines
+            if ("(" in line or not _KNOWN.isdisjoint(_WORDS.split(line)))
+            and not ((remark := _REMARK.match(line)) and remark[1] not in _KNOWN)
+        )
+    )
+    shown = _PRINTED.sub("", _JOINED.sub("", shown))
+    reached = [host for pair in _REACHED.findall(shown) for host in pair if not _FILE.fullmatch(host)]
+    connected = [host for pair in _CONNECTED.findall(shown) for host in pair]
+    if language:
+        held = {name: value for name, quote, value in _HELD.findall(shown) if quote or is_shell}
+        named = (held.get(name, "") for pair in _HELD_HOST.findall(shown) for name in pair)
+        connected += [host.partition(":")[0] for host in named if _HOST.fullmatch(host)]
+    _add_hosts([*_URL.findall(shown), *_AT.findall(shown), *reached, *connected], found)
+
+
+def _add_hosts(hosts: Iterable[str], found: Mapping[str, set[str]]) -> None:
+    found["hosts"].update(host.lower() for host in hosts if host and not _NAMESPACES.fullmatch(host.lower()))
+
+
+def _add_called(body: str, language: str, held: Mapping[str, str], found: Mapping[str, set[str]]) -> None:
+    """Adds the programs that functions of a language run, also by another name of the function or program."""
+    body = _REQUIRED.sub("child_process", body)
+    aliases = {name for hit in _ALIAS.findall(body) for part in hit for name in _WORD.findall(part)}
+    for called, _, program, name in _CALL.findall(body):
+        called = called.replace("::", ".")
+        owner, _, function = called.rpartition(".")
+        is_run = (
+            function in _LISTS["runners"] or (called == "exec" and language not in _PYTHON) or called.endswith(_MADE)
+        )
+        if is_run or not aliases.isdisjoint((called, owner)) or owner in _OWNERS:
+            word = program or held.get(name, "")
+            found["programs"].update([word.rpartition("/")[2]] if word and word[0] not in "-." else ())
+    commands = _DOLLAR.findall(body) if language in _LISTS["scripts"] else ()
+    if language in {"rb", "ruby", "pl", "perl"}:
+        commands = [command for pair in _BACKTICKS.findall(body) for command in pair]
+    for command in commands:
+        _run(command, found, known_only=False)
 
 
 def _run(code: str, found: Mapping[str, set[str]], *, known_only: bool) -> None:
     """Adds the programs that shell code runs and the packages that it fetches."""
     functions = set(_FUNCTION.findall(code))
-    words = {word.rpartition("/")[2] for word in (*_STATEMENT.findall(code), *_SUDO.findall(code))}
+    plain = code if known_only else commands_of(without_heredocs(code, shells=True))
+    words = {word.rpartition("/")[2] for word in (*_STATEMENT.findall(plain), *_SUDO.findall(plain))}
+    if not known_only and (names := _HELD_RUN.findall(plain)):
+        held = {name: value for name, _, value in _HELD.findall(code)}
+        words |= {held[name].rpartition("/")[2] for name in names if held.get(name, "-")[0].isalpha()}
     words = {word for word in words if word and word not in _QUIET and word not in functions}
     found["programs"].update(words & _KNOWN if known_only else words)
     for hit in _INSTALL.finditer(code):
@@ -198,25 +347,49 @@ def _run(code: str, found: Mapping[str, set[str]], *, known_only: bool) -> None:
         found["packages"].update(packages[:1] if _RUNS_ONE.match(hit[0]) else packages)
 
 
-def _read_file(path: str, text: str, found: Mapping[str, set[str]]) -> None:
-    """Adds what files of a known form say: requirements, packages, hooks, servers."""
-    name = path.rpartition("/")[2]
+def _read_file(path: str, text: str, files: Collection[str], found: Mapping[str, set[str]]) -> None:
+    """Adds what files of a known form say: packages and imports of what is neither in the language nor in the skill
+    (`files` are its paths), jobs, servers, hooks, scripts of pages."""
+    name, packages = path.rpartition("/")[2], found["packages"]
     if name.startswith("requirements") and name.endswith(".txt"):
-        found["packages"].update(line.strip() for line in text.splitlines() if _PACKAGE.fullmatch(line.strip()))
+        packages.update(line.strip() for line in text.splitlines() if _PACKAGE.fullmatch(line.strip()))
     elif name.endswith(".py"):
         for block in _SCRIPT_NEEDS.findall(text[:20_000]):
-            found["packages"].update(_QUOTED.findall(block))
-    elif name in {"package.json", "hooks.json", ".mcp.json", "mcp.json"}:
-        with suppress(ValueError, RecursionError):
-            whole = json.loads(text)
-            for key in ("dependencies", "devDependencies", "optionalDependencies"):
-                found["packages"].update(whole.get(key) or ()) if name == "package.json" else None
-            found["hooks"].update(f"mcp {server}" for server in whole.get("mcpServers") or ())
+            packages.update(_QUOTED.findall(block))
+        own = {part.removesuffix(".py") for file in files for part in file.split("/")}
+        packages.update(set(_IMPORT.findall(without_docstrings(text))) - own - sys.stdlib_module_names)
+    elif name.rpartition(".")[2] in _LISTS["scripts"]:
+        packages.update(set(_REQUIRE.findall(text)) - _LISTS["node"])
+    elif name.endswith((".html", ".htm", ".svg")):
+        _add_hosts(_LOADED.findall(text), found)
+    elif _JOBS.search(path):
+        _run(_JOB.sub("", _NOT_RUN.sub("", text)), found, known_only=True)
+        packages.update(_BUILT_ON.findall(text))
+    elif pattern := _LISTED.get(name.replace("environment.yaml", "environment.yml")):
+        packages.update(pattern.findall(text))
+    elif name.endswith((".json", ".toml")):
+        with suppress(ValueError, RecursionError, AttributeError):
+            whole = json.loads(text) if name.endswith(".json") else tomllib.loads(text)
+            if name in {"package.json", "deno.json", "pyproject.toml", "Cargo.toml"}:
+                packages.update(hit[0] for one in _listed(whole) if (hit := _NAME.match(one)) and one != "python")
+            if name in {"package.json", "hooks.json", ".mcp.json", "mcp.json"}:
+                found["hooks"].update(f"mcp {server}" for server in whole.get("mcpServers") or ())
+                scripts = whole.get("scripts") or ()
+                found["hooks"].update(f"npm {key}" for key in scripts if "install" in key or key == "prepare")
             if name == "hooks.json":
                 _add_hooks(whole.get("hooks") or whole, found)
-            found["hooks"].update(
-                f"npm {key}" for key in whole.get("scripts") or () if "install" in key or key == "prepare"
-            )
+
+
+def _listed(whole: Any) -> Iterator[str]:
+    """What stands below a key that lists packages, at any depth."""
+    for key, value in whole.items() if isinstance(whole, dict) else ():
+        if key == "imports" and isinstance(value, dict):
+            yield from (_SCHEME.sub("", one) for one in value.values() if isinstance(one, str))
+        elif _NEEDS.search(key):
+            groups = value.values() if key in {"optional-dependencies", "dependency-groups"} else [value]
+            yield from (one for group in groups for one in group if isinstance(one, str))
+        else:
+            yield from _listed(value)
 
 
 def _add_hooks(hooks: Any, found: Mapping[str, set[str]]) -> None:
@@ -256,7 +429,3 @@ def _language(passage: Passage) -> str:
     first = passage.text.partition("\n")[0]
     is_shell = first.startswith("#!") and first.rstrip().endswith("sh")
     return "sh" if is_shell or ending in {"sh", "bash", "zsh", "fish"} else ending
-
-
-def _names_program(line: str) -> bool:
-    return not _KNOWN.isdisjoint(_WORDS.split(line))

@@ -444,3 +444,86 @@ def _line(body: str, at: int) -> tuple[int, int]:
     low, high = max(at - FAR, 0), min(at + FAR, len(body))
     end = body.find("\n", at, high)
     return max(body.rfind("\n", low, at) + 1, low), high if end < 0 else end
+
+
+# What in code only looks like a command or an address
+_HEREDOC = lazy_compile(r"(?<!<)<<-?[ \t]*[\"']?(\w{1,40})[\"']?(?![\w(])")
+_SHELL_READS = lazy_compile(r"\b(?:(?:ba|z|k|da)?sh|ssh)\b")
+_READS = lazy_compile(r"\b(?:(?:ba|z|k|da)?sh|ssh|python[\d.]{0,5}|node|ruby|perl|psql|mysql|curl|pwsh)\b")
+_PLAIN = lazy_compile(r"\\.|\$?[\"']|\n|\$?\(|\)|(?<![\w.])[A-Za-z_]\w{0,60}\+?=\(|(?<![^\s;])#[^\n]*", re.DOTALL)
+_ENDS = {  # what ends or opens something, by what is open: nothing, a quotation, one that is code, a list
+    **dict.fromkeys(("", "(", "[", "c'", 'c"'), _PLAIN),
+    "'": lazy_compile(r"[\n']"),
+    '"': lazy_compile(r"\\.|[\n\"]|\$\(", re.DOTALL),
+}
+_TAKES_CODE = lazy_compile(
+    r"(?:\b(?:(?:ba|z|k|da)?sh|su)\b[^\n;|&]{0,60}\s-\w{0,4}c"
+    r"|\beval|\bssh[ \t][^\n;|&]{1,200}|\btrap)[ \t]+\$?$"
+)
+_JOINING = str.maketrans(";|&({", "     ")
+_TRIPLE = lazy_compile(r"\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*+\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*+'''", re.DOTALL)
+
+
+def without_docstrings(code: str) -> str:
+    """Python code without the texts that stand first in a module, a class or a function."""
+    pieces, at = [], 0
+    for hit in _TRIPLE.finditer(code):
+        before = code[max(hit.start() - 300, 0) : hit.start()].rstrip("rRuU")
+        if not before.rpartition("\n")[2].strip() and before.rstrip()[-1:] in {"", ":"}:
+            pieces.append(code[at : hit.start()])
+            at = hit.end()
+    return "".join([*pieces, code[at:]])
+
+
+def without_heredocs(code: str, *, shells: bool = False) -> str:
+    """Shell code without the bodies of heredocs, except of those that a program reads as code or sends; with `shells`,
+    only if that program is a shell."""
+    lines = code.split("\n")
+    last = {line.strip(): number for number, line in enumerate(lines)}
+    kept, end = [], ""
+    for number, line in enumerate(lines):
+        if end:
+            end = "" if line.strip() == end else end
+            continue
+        kept.append(line)
+        hit = _HEREDOC.search(line)
+        if hit and last.get(hit[1], 0) > number and not (_SHELL_READS if shells else _READS).search(line):
+            end = hit[1]
+    return "\n".join(kept)
+
+
+def commands_of(code: str) -> str:
+    """Shell code in which each command begins after a line break or one of `;|&({`, and nothing else does. What
+    follows a mark without its end stays as it is."""
+    pieces: list[str] = []
+    opened: list[tuple[str, int, int]] = []  # the mark, its place in the code, the number of pieces before it
+    at = begin = 0
+    while hit := _ENDS[inside := opened[-1][0] if opened else ""].search(code, at):
+        mark, text = hit[0], code[at : hit.start()]
+        at = hit.end()
+        is_text = inside in {"'", '"', "["}
+        pieces.append(text.translate(_JOINING) if is_text and inside != "[" else " " if is_text else text)
+        if mark.endswith(("'", '"')) and mark[0] != "\\":
+            if inside.endswith(mark[-1]):
+                is_code = opened.pop()[0][0] == "c"
+            else:
+                is_code = _TAKES_CODE.search(code, max(hit.start() - 120, 0), hit.start()) is not None
+                opened.append(("c" * is_code + mark[-1], hit.start(), len(pieces)))
+            pieces.append(";" if is_code else mark)
+        elif mark[-1] == "(" and mark[0] != "\\":
+            is_array = mark != "$(" and (mark[-2:-1] == "=" or inside == "[")
+            opened.append(("[" if is_array else "(", hit.start(), len(pieces)))
+            pieces.append(" " if is_array else mark)
+        elif mark == ")":
+            pieces.append(" ")
+            if opened:
+                opened.pop()
+            else:  # a label of `case`
+                label = "".join(pieces[begin:])
+                pieces[begin:] = [label[: max(label.rfind(";"), label.rfind(" in ")) + 1]]
+                begin = len(pieces)
+        else:
+            pieces.append(" " if is_text or mark[0] == "#" else mark)
+            begin = len(pieces) if mark == "\n" and not opened else begin
+    quoted = next((one for one in opened if one[0] != "("), None)
+    return "".join([*pieces[: quoted[2]], code[quoted[1] :]] if quoted else [*pieces, code[at:]])
