@@ -7,6 +7,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from navigator_kernel.skills.scan.context import is_aside, line_at
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 
 
 _STORES = (
-    r"\.ssh/(?!config\b|known_hosts\b|authorized_keys\b)[\w*.]{1,40}(?<!\.pub)(?!\w*\.pub)|\bid_(?:rsa|ed25519|ecdsa|dsa)\b(?!\.pub)"
+    r"\.ssh/(?!config\b|known_hosts\b|authorized_keys\b|[\w*.]{1,40}\.pub\b)[\w*.]{1,40}|\bid_(?:rsa|ed25519|ecdsa|dsa)\b(?!\.pub)"
     r"|\.aws/credentials|\.(?:netrc|git-credentials|pgpass|vault-token|pypirc|npmrc)\b(?!\.example)|\.gnupg\b|\.kube/config|\.docker/config\.json"
     r"|\.config/(?:gh/hosts|gcloud/|solana/)|application_default_credentials|\.claude/\.credentials|\.codex/auth"
-    r"|\bLogin Data\b|\bcookies\.sqlite\b|\bkey4\.db\b|\blogins\.json\b|google-chrome/\S{0,40}Cookies"
+    r"|\bLogin Data\b|\bcookies\.sqlite\b|\bkey4\.db\b|\blogins\.json\b|(?:google-)?chrome/[\w /-]{0,40}Cookies\b"
     r"|\bwallet\.dat\b|\.ethereum/keystore"
     r"|\.electrum\b|/proc/(?:self|1|\d+|\*)/environ|/etc/shadow\b|\.(?:bash|zsh)_history\b"
 )
@@ -33,29 +34,68 @@ SHELL_STORE = lazy_compile(
     _STORES + r"|(?:\$HOME|~|\$\{HOME\})[\"'/]*\s{1,4}(?:\S{1,40}\s{1,4}){0,4}\.(?:ssh|aws|gnupg|kube)\b"
     r"|[\"']\.(?:npmrc|pypirc|netrc|git-credentials)[\"']"
     r"|security\s+(?:find|dump|export)-[\w-]*(?:password|keychain)|secret-tool\s+(?:lookup|search)|cmdkey\s+/list"
-    r"|(?:\bcat\b|<|@)\s{0,4}[\"']?(?:\./)?\.env\b(?!\.example|\.sample)",
+    r"|(?:\bcat\b|<|@|\s-T\b|--upload-file\b)[\s=]{0,4}[\"']?(?:\./|\$PWD/)?\.env\b(?!\.example|\.sample)",
     re.IGNORECASE,
 )
 ENVIRONMENT = lazy_compile(
     # Only as a command: `fnm env`, `handle(env)` and `env: Env` are something else
     r"(?-i:(?:(?:^|\$\(|`|[|;!\"'{]|&&)\s{0,4}|\b(?:sudo|then|do|else|exec|command|run|RUN)\s{1,4})(?:env|printenv)\s*(?:\||>|$)"
-    r"|(?:\$\(|`)\s{0,4}(?:sudo\s{1,4})?(?:env|printenv)\s*[)`]|\(\s{0,4}(?:env|printenv)\s*\|)|JSON\.stringify\s*\(\s*process\.env\s*[,)]|Object\.(?:entries|values)\s*\(\s*process\.env\s*\)"
+    r"|(?:\$\(|`)\s{0,4}(?:sudo\s{1,4})?(?:env|printenv)\s*[)`]|\(\s{0,4}(?:env|printenv)\s*\||(?:^|[;&(`]|\bdo)\s{0,4}(?:set\s{0,4}\||(?:export\s-p|declare\s-p?xp?)\s{0,4}[|>)]))|JSON\.stringify\s*\(\s*process\.env\s*[,)]|Object\.(?:entries|values)\s*\(\s*process\.env\s*\)"
     r"|\.\.\.process\.env\b|\bENV\.to_h\b|\bENV\.to_a\b|Get-ChildItem\s+env:",
     re.IGNORECASE | re.MULTILINE,
 )
-# Commands that print a token, each with the hosts that the token is for
-TOKENS = (
-    (lazy_compile(r"\bgh auth token\b"), lazy_compile(r"github\.com|githubusercontent\.com|ghcr\.io")),
+# Commands that print a token and files that hold one, each with the hosts that the token is for
+_TOKENS = (
+    (r"\bgh auth token\b|\.config/gh/hosts\b", r"github\.com|githubusercontent\.com|ghcr\.io"),
     (
-        lazy_compile(r"\bgcloud auth (?:application-default )?print-\w+-token\b"),
-        lazy_compile(r"google|run\.app|\.goog\b|gcr\.io"),
+        r"\bgcloud auth (?:application-default )?print-\w+-token\b",
+        r"(?:google|googleapis|googleusercontent)\.com|cloudfunctions\.net|run\.app|goog|gcr\.io|pkg\.dev",
     ),
-    (lazy_compile(r"\baz account get-access-token\b"), lazy_compile(r"azure|microsoft|windows\.net|visualstudio")),
-    (lazy_compile(r"\bgit credential fill\b"), lazy_compile(r"(?!)")),
+    (r"(?:\.config/gcloud/)?application_default_credentials", r"oauth2\.googleapis\.com|accounts\.google\.com"),
+    (
+        r"\baz account get-access-token\b",
+        r"(?:azure|microsoft|microsoftonline|windows|visualstudio)\.(?:com|net|us|cn)",
+    ),
+    (r"\bgit credential fill\b", r"(?!)"),
+    (r"\.claude/\.credentials", r"anthropic\.com|claude\.(?:ai|com)"),
+    (r"\.codex/auth", r"openai\.com|chatgpt\.com"),
+    (r"\.npmrc\b", r"npmjs\.(?:org|com)|npm\.pkg\.github\.com"),
+    (r"\.pypirc\b", r"pypi\.org"),
+    (r"\.docker/config\.json", r"docker\.(?:com|io)"),
 )
+# Entries of a keychain and of `.env` that the name of a service stands for
+_ENTRY = (
+    r"security\s+find-[\w-]+\s[^\n|;)]{0,80}?-s\s?[\"']?(?P<chain>[\w. -]{3,40})"
+    r"|secret-tool\s+lookup\s+service\s[\"']?(?P<ring>[\w.-]{3,40})"
+    r"|(?:\bcat\b|<)\s{0,4}[\"']?(?:\./)?\.env\b[^\n]{0,40}?(?-i:\b(?P<line>[A-Z][A-Z0-9]{2,20})_[A-Z_]{0,20}(?:KEY|TOKEN|SECRET)\b)"
+)
+TOKENS = lazy_compile("|".join((*(named for named, _ in _TOKENS), _ENTRY)), re.IGNORECASE)
+_UPLOADED = lazy_compile(r"(?:@|\s-T\s?|--upload-file[ =])[\"']?[\w~$/{}.-]{0,60}$")
+_WORD = lazy_compile(r"[a-z0-9]{3,}")
+_NO_SERVICE = frozenset(
+    "api key token auth login password credentials safe storage vault service account user main".split()
+)
+
+
+def tokens_read(text: str) -> list[re.Match[str]]:
+    """Where the text reads a token of a known service; a whole file that is sent is none."""
+    return [hit for hit in TOKENS.finditer(text) if not _UPLOADED.search(text, max(hit.start() - 70, 0), hit.start())]
+
+
+@cache
+def hosts_of(token: str) -> re.Pattern[str]:
+    """The hosts that a token is for, from the command or the file that it is read with."""
+    hosts = next((hosts for named, hosts in _TOKENS if lazy_compile(named, re.IGNORECASE).match(token)), "")
+    if not hosts and (entry := TOKENS.match(token)):
+        words = _WORD.findall(next(filter(None, entry.groups()), "").lower())
+        names = [word for word in words if word not in _NO_SERVICE] + ["anthropic"] * ("claude" in words)
+        hosts = rf"(?:{'|'.join(names)})(?:api|app|hq)?\.(?:com|io|app|dev|so|net|org|ai|co)" if names else "(?!)"
+    return lazy_compile(rf"(?:^|\.)(?:{hosts})\.?$", re.IGNORECASE)
+
+
 # Git writes a name and a password before the host
 ADDRESS = lazy_compile(r"\b(?:https?|wss?|ftp)://(?:[^\s/@\"'<>]{1,120}@)?([\w.-]{3,200})", re.IGNORECASE)
-LOCAL = lazy_compile(r"^(?:localhost|127\.|0\.0\.0\.0|\[?::1)", re.IGNORECASE)
+LOCAL = lazy_compile(r"^(?:localhost|127\.|169\.254\.|0\.0\.0\.0|\[?::1)", re.IGNORECASE)
 
 
 # Kinds that only say that a word like "password" is next to a value

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from navigator_kernel.skills.scan.context import blanked, is_aside, line_at, open_mark
 from navigator_kernel.skills.scan.finding import finding, shortened
 from navigator_kernel.skills.scan.flow.text_flow import SENDS, names_set, statements
-from navigator_kernel.skills.scan.secrets import ADDRESS, ENVIRONMENT, LOCAL, SHELL_STORE
+from navigator_kernel.skills.scan.secrets import ADDRESS, ENVIRONMENT, LOCAL, SHELL_STORE, hosts_of, tokens_read
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ MOST = 5  # findings of one kind in one file; more of them say nothing new
 _IS_SECRET = r"(?:\w{0,60}(?:TOKEN|SECRET|PASSW(?:OR)?D|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?|MNEMONIC|DATABASE_URL)\w{0,60}|(?:\w{1,60}_)?(?:KEY|PAT|PASS|DSN))"
 _VALUE = lazy_compile(  # a value of the environment by its name, in shells, Python, JavaScript, Ruby, Go, PowerShell
     rf"\$\{{?(?P<shell>{_IS_SECRET})\b(?![(])|environ(?:\.get)?\s?[\[(]\s?[\"'](?P<python>{_IS_SECRET})[\"']"
-    rf"|[gG]etenv\(\s?[\"'](?P<get>{_IS_SECRET})[\"']|process\.env(?:\.(?P<js>{_IS_SECRET})\b|\[[\"'](?P<js2>{_IS_SECRET})[\"'])"
-    rf"|\bENV(?:\.fetch)?[\[(][\"'](?P<ruby>{_IS_SECRET})[\"']|\$env:(?P<ps>{_IS_SECRET})\b|\b(?:env\.get|env::var)\([\"'](?P<deno>{_IS_SECRET})[\"']|\{{\{{\s?secrets\.(?P<workflow>{_IS_SECRET})\b",
+    rf"|[gG]et(?:env|EnvironmentVariable)\(\s?[\"'](?P<get>{_IS_SECRET})[\"']|\b(?:process|Bun)\.env(?:\.(?P<js>{_IS_SECRET})\b|\[[\"'](?P<js2>{_IS_SECRET})[\"'])"
+    rf"|\bENV(?:\.fetch)?[\[(][\"'](?P<ruby>{_IS_SECRET})[\"']|\$env:(?P<ps>{_IS_SECRET})\b|\b(?:env\.get|env::var)\([\"'](?P<deno>{_IS_SECRET})[\"']|\{{\{{\s?secrets\.(?P<workflow>{_IS_SECRET})\b|%(?P<batch>{_IS_SECRET})%|\$ENV\{{(?P<perl>{_IS_SECRET})\}}|\benvironment\[\"(?P<swift>{_IS_SECRET})\"",
     re.ASCII,
 )
 _QUOTED = lazy_compile(rf"[\"']({_IS_SECRET})[\"']")
@@ -48,45 +48,52 @@ _KEYRING = lazy_compile(
     r"|\bgh auth token\b|\bgit credential (?:fill|get)|\bpass show\b|\bop (?:read|item get)\b|Get-StoredCredential|CredRead"
     r"|keytar\.(?:getPassword|findCredentials)|SecItemCopyMatching|\bcmdkey\b|\bgcloud auth (?:application-default )?print-\w+-token"
     r"|\baws configure (?:get|export)|\baz account get-access-token|\blpass show\b|\bbw get\b|docker-credential-\w+ get"
+    r"|\bkubectl\s+get\s+secrets?\b[^\n|]{0,60}\s-o|169\.254\.169\.254/\S{0,60}security-credentials/|/service-accounts/\w+/token\b|:_authToken\b(?=\s*\|)"
 )
 _ALL = lazy_compile(
-    r"dict\(os\.environ\)|os\.environ(?:\.(?:copy|items|keys)\(\)|\s*[,)}:]|$)|(?<![.\w])process\.env\s*[,)}]|\.\.\.process\.env\b"
+    r"dict\(os\.environ\)|os\.environ(?:\.(?:copy|items|keys)\(\)|\s*[,)}:]|$)|(?<![.\w])process\.env\s*[,)}]|\.\.\.process\.env\b|\btoJSON\(secrets\)"
     r"|\bdotenv_values\(|(?:open|Path|readFileSync|readFile|read_text|File\.read)\(?\s?[\"'](?:\./)?\.env(?:\.\w+)?[\"']",
-    re.MULTILINE,
+    re.MULTILINE | re.IGNORECASE,
 )
 _COMPUTED = lazy_compile(
     r"(?:getenv\(|environ(?:\.get\(|\[)|process\.env\[)\s?(?![\"'])\w|\$\{!\w"
 )  # with a name from elsewhere
 _HELD_FILE = lazy_compile(
-    r"[\"'/\\]\.(?:ssh|aws|kube|gnupg|docker)\b|[\"'/](?:id_rsa|id_ed25519|credentials|hosts\.yml)[\"']|[\"'/]\.(?:netrc|npmrc|pypirc|git-credentials)\b"
+    r"[\"'/\\]\.(?:ssh|aws|kube|gnupg|docker)\b(?!/(?:\S{0,30}\.pub\b|authorized_keys|known_hosts|config\b))|[\"'/](?:id_rsa|id_ed25519|credentials|hosts\.yml)[\"']|\br?glob\([\"'](?:\*\*/)?\.env|[\"'/]\.(?:netrc|npmrc|pypirc|git-credentials)\b"
+)
+_DOTENV = lazy_compile(  # read or copied by a program
+    r"\b(?:base64|e?grep|rg|awk|sed|head|tail|gzip|xxd|openssl|tar|zip|cp|mv|git add)\s[^\n|;&]{0,80}?(?<![\w.\\])\.env(?:\.\w+)?\b(?<!\.example)(?<!\.sample)(?<!\.template)"
 )
 _NETWORK = lazy_compile(
     r"\bcurl\b|\bwget\b|\b(?:requests|httpx|session|client|http|aiohttp|urllib3|axios|got|superagent)\.(?:get|post|put|patch|request)\b"
     r"|\burlopen\(|\burllib\.request\b|\bsmtplib\b|\.sendmail\(|\.send_message\(|\.sendall\(|\.storbinary\(|\bfetch\(|\baxios\(|\$fetch\(|http\.Post"
-    r"|Invoke-(?:WebRequest|RestMethod)|\b(?:irm|iwr)\b|\baws s3 cp\b|\bgsutil cp\b|\brclone copy|\bnc\s|\bncat\s|WebSocket\(|sendBeacon\("
-    r"|\bHttpClient\b|\bhttps? (?:POST|PUT|PATCH|GET)\s|\bhttps?\.(?:request|get)\(|\breqwest::|Resolve-DnsName|gethostby\w+\(|getaddrinfo\(|\bdns\.\w*resolve\w*\(|\bfile_get_contents\(\s?[\"']https?:|\bcurl_(?:exec|setopt)\b|Net::HTTP|\b(?:dig|nslookup|host)\s[^\n]{0,80}[$`{]"
+    r"|Invoke-(?:WebRequest|RestMethod)|\b(?:irm|iwr)\b|\baws s3 cp\b|\bgsutil cp\b|\brclone copy|\bnc\s|\bncat\s|WebSocket\(|sendBeacon\(|\bxh\s|\bwebbrowser\.open\([^)\n]{0,80}https?:|\bURLSession\b|\bLWP::|[\"']headers[\"']\s?:\s?\{|\bdns\.lookup\(|\b(?i:base_?url|api_?base)[\"']?\s?[:=]\s?[\"'`]https?:"
+    r"|\bHttpClient\b|\bhttps? (?:POST|PUT|PATCH|GET)\s|\bhttps?(?:[\"']\))?\.(?:request|get)\(|\breqwest::|Resolve-DnsName|gethostby\w{1,20}\(|getaddrinfo\(|\bdns\.\w*resolve\w*\(|\bfile_get_contents\(\s?[\"']https?:|\bcurl_(?:exec|setopt)\b|Net::HTTP|\b(?:dig|nslookup|host)\s[^\n]{0,80}[$`{]"
     r"|\bgit\s+(?:push|clone|fetch|pull|remote\s+(?:add|set-url))\b[^\n]{0,60}https?://[^\s/@]{1,120}@"
     r"|\b(?:s|sock|socket|conn|req|ws|smtp|server|ftp)\.(?:send|write|storbinary|sendmail)\w*\("
 )
 _MAILS = lazy_compile(
     r"\.send_message\(|\.sendmail\(|\.sendall\(|\.sendto\(|\bnc\s|\bncat\s|\bmailx?\s+-s|\bsendmail\b|/dev/tcp/"
+    r"|\.(?:chat_post\w+|files_upload\w*|upload_file(?:obj)?|put_object|sendMail|chat\.postMessage)\(|\bopen_sftp\(\)\.put|\bSCPClient\(|\bDiscordWebhook\("
 )
 _PUBLIC = lazy_compile(
     r"\bgh (?:issue|pr) (?:comment|create|edit|review)\b|\bgh gist create\b|\bgh api\b[^\n]{0,120}(?:comments|issues|contents|gists)"
-    r"|\bglab (?:mr|issue) (?:note|create)\b|(?i:\bcreate_?(?:issue_?|review_?)?comment\(|\bcreate_?(?:issue|review|discussion)\(|\badd_?comment\()|\bgit commit\b[^\n]{0,40}-\w{0,4}m"
+    r"|\bglab (?:mr|issue) (?:note|create)\b|(?i:\bcreate_?(?:issue_?|review_?)?comment\(|\bcreate_?(?:issue|review|discussion)\(|\badd_?comment\()|\bgit commit\b[^\n]{0,40}-\w{0,4}m|\bgit add\s(?:-f|--force)\b"
 )
 _IMAGE = lazy_compile(
     r"!\[[^\]\n]{0,200}\]\(\s?<?https?://|<img\b[^>\n]{0,200}src\s?=|\.src\s?=[^=]|background(?:-image)?\s?:\s?url\("
 )
 _AUTH = lazy_compile(
-    r"(?:authorization|bearer|\bx-[\w-]{1,30}|api-?key[\"']?\s?[:=]|private-token|headers?\b|\bauth\b|\s-u(?!ri\b)\s?|--user\b|-H\s|--header)[^,;\n]{0,120}$",
+    r"(?:authorization|bearer|\bx-[\w-]{1,30}|api-?key[\"']?\s?[:=]|private-token|headers?\b|\bauth\b|\s-u(?!ri\b)\s?|--user\b|-H\s|--header|(?:Client|App|Bot|Webhook|OpenAI|Anthropic|Session)\([^()\n]{0,80}?(?:token|api_?key|profile_name)\s?[=:])[^,;\n]{0,120}$",
     re.IGNORECASE,
 )
 _HEADER_NAME = lazy_compile(r"header|auth", re.IGNORECASE)
 _SAVED = lazy_compile(
     r"(?:>{1,2}\s?|\btee (?:-a )?|\b(?:tar|zip)\b[^\n|;&]{0,60}?\s|(?:^|[;&|(`$])\s{0,8}(?:sudo\s)?(?:cp|mv|ditto|Copy-Item)\s[^\n|;&]{1,300}\s|-out(?:put)?[ =]|\bto\s+`?)[\"']?(?P<file>(?:[\w./~$-]*/)?[\w.-]+\.\w{1,6}|/tmp/[\w.-]+)"
 )
-_WRITTEN = lazy_compile(r"(?:open\(|Path\(|writeFile(?:Sync)?\()\s?[\"'](?P<file>[\w./~-]{3,80})[\"']")
+_WRITTEN = lazy_compile(
+    r"(?:open\(|Path\(|writeFile(?:Sync)?\(|\bcopy\w{0,12}\([^,\n]{1,80},)\s?[\"'](?P<file>[\w./~-]{3,80})[\"']"
+)
 _NAME = lazy_compile(r"[A-Za-z_]\w*")
 _CHANGED = lazy_compile(
     r"(?<![.\w])([A-Za-z_]\w*)(?:(?:\.\w+){0,2}\.(?:append|add|update|set_content|attach|write|set|push|extend)\(|\[[^\]\n]{1,60}\]\s?=(?!=)|\.\w+\s?=(?!=))"
@@ -95,8 +102,9 @@ _FUNCTION = lazy_compile(
     r"\b(?:def|function)\s+(?P<name>\w+)\s?\((?P<given>[^)\n]{0,200})\)|^[ \t]*(?:function\s+)?(?P<shell>\w+)\s?\(\)\s?\{",
     re.MULTILINE,
 )
+_CLASS = lazy_compile(r"\s*+(?:export\s+)?(?:default\s+)?class\s")
 _HOST = lazy_compile(
-    r"\bhost(?:name)?[\"']?\s?[:=]\s?[\"']([\w.-]{3,80}\.\w{2,})[\"']|\.connect\(\(?\s?[\"']([\w.-]{3,80})[\"']"
+    r"\bhost(?:name)?[\"']?\s?[:=]\s?[\"']([\w.-]{3,80}\.\w{2,})[\"']|(?:\.connect|HTTPS?Connection|FTP|FTP_TLS)\(\(?\s?[\"']([\w.-]{3,80})[\"']"
 )
 _LISTED = lazy_compile(
     rf"\bfor\s+\w+\s+in\s[^\n;:]*|[\[({{](?:\s*[\"']\w+[\"'],?)*\s*[\"']{_IS_SECRET}[\"'](?:,?\s*[\"']\w+[\"'])*\s*,?\s*[\])}}]"
@@ -106,6 +114,7 @@ _LOADS = lazy_compile(
     r"^[^\n]*\b(?:import|require|require_relative|export\s+\*)\b[^\n]*|^[ \t]*+(?:source|\.)\s[^\n]*", re.MULTILINE
 )
 _FILE_NAME = lazy_compile(r"[\w-]+")
+_ALSO_SET = lazy_compile(r"\b(\w+):\s?[\"']?\$\{\{\s?secrets\.|\)\s{1,9}as\s{1,9}(\w+)\s?:")  # in a workflow, in `with`
 _EXPORTS = lazy_compile(r"\bexports\b|\bexport\s+default\b")
 _KEYED = lazy_compile(r"(?<!\w)([A-Za-z_]\w*+)[\"']?\s?:\s")
 _ANSWER = lazy_compile(
@@ -125,10 +134,29 @@ _PROSE = frozenset(("md", "markdown", "mdx", "txt", "rst"))
 LOADED = 5  # files that one file loads, and that are read with it
 FEW = 6  # lines of a statement in which a secret and an unknown address belong together
 BODY = 1_500  # characters of a function's body
-_SOURCES = (_VALUE, _KEYRING, SHELL_STORE, ENVIRONMENT, _ALL, _HELD_FILE, _COMPUTED)
-_SINKS = (_NETWORK, SENDS, _PUBLIC, _IMAGE)
+_CLIENTS = (  # calls that make something that sends
+    r"requests\.[sS]ession|httpx\.(?:Async)?Client|aiohttp\.ClientSession|urllib3\.PoolManager|HTTPS?Connection|boto3\.(?:client|resource)"
+    r"|paramiko\.\w+|SCPClient|(?:Async)?WebClient|(?:telegram\.)?Bot|(?:Sync)?Webhook\.from_url|IncomingWebhook|axios\.create|ky\.(?:create|extend)"
+    r"|got\.extend|createTransport|undici\.(?:Client|Pool)"
+)
+_MODULES = r"(?:requests|httpx|aiohttp|urllib3|undici|ky|got|axios|node-fetch|needle|superagent)"
+_IMPORTED = lazy_compile(
+    rf"\bfrom\s+{_MODULES}\s+import\s+(?P<python>[\w ,]{{1,200}})|\bimport\s+(?P<whole>{_MODULES}\s+as\s+\w+)"
+    rf"|\b(?:import|const|let|var)\s(?P<js>[\w ,{{}}:*]{{1,200}}?)\s?(?:from\s|=\s?require\()\s?[\"']{_MODULES}[\"']"
+)
+_SENDING = r"(?:get|request|(?:post|put|patch|send|upload|publish|execute|chat|stream|storbinary)\w{0,20})"
+_ENVIRONMENTS = lazy_compile(  # other names for the environment, and values that are taken out of it
+    r"(?<!\w)(?P<name>[A-Za-z_]\w{0,40})\s?=\s?(?:process|Bun)\.env[ \t]{0,9}(?:;|$)|\{\s?env(?:(?:\s+as\s+|\s?:\s?)(?P<renamed>\w+))?\s?\}\s?(?:from|=\s?require\()\s?[\"'](?:node:)?process[\"']"
+    r"|\b(?:const|let|var)\s?\{(?P<taken>[^{}]{1,600})\}\s?=\s?(?P<of>(?:process|Bun)\.env|\w{0,9}[eE]nv\w{0,9})\b",
+    re.MULTILINE,
+)
+_SOURCES = (_VALUE, _KEYRING, SHELL_STORE, ENVIRONMENT, _ALL, _HELD_FILE, _COMPUTED, _ENVIRONMENTS, _DOTENV)
+_SINKS = (_NETWORK, SENDS, _PUBLIC, _IMAGE, _MAILS)
 _RINGS = {"gh ": "GITHUB_TOKEN", "gcloud": "GOOGLE_TOKEN", "az ": "AZURE_TOKEN", "aws": "AWS_TOKEN"}
 _CONTINUED = lazy_compile(r"\\\n")
+_HEREDOC = lazy_compile(
+    r"\b(?:curl|wget|nc|ncat|mailx?|sendmail|https?)\b[^\n]{0,400}<<-?\s?(\w{1,20})[^\n]{0,80}\n[\s\S]{0,1500}?\n\s{0,8}\1\b"
+)
 
 # Words of a secret's name that do not name a service
 _PLAIN = frozenset(
@@ -142,7 +170,7 @@ _ALSO = {  # hosts of a service whose name is not in them
     "AZURE": "microsoft|microsoftonline|windows.net|azure|visualstudio", "TWITTER": "x.com|twitter", "FB": "facebook", "GL": "gitlab", "PYPI": "pypi", "WECHAT": "weixin",
     "DINGTALK": "dingtalk", "FEISHU": "feishu|larksuite", "LARK": "feishu|larksuite", "QWEN": "aliyun", "DASHSCOPE": "aliyun",
     "ZHIPU": "bigmodel", "KIMI": "moonshot", "OPENAI": "openai|azure", "GOOGLE": "google|googleapis|youtube", "YOUTUBE": "google|googleapis|youtube",
-    "CI": "gitlab", "YT": "google|googleapis|youtube", "BRAVE": "brave|search", "TWILIO": "twilio", "SENDGRID": "sendgrid",
+    "CI": "gitlab", "YT": "google|googleapis|youtube", "BRAVE": "brave|search", "TWILIO": "twilio", "WECOM": "qq", "BARK": "day.app", "XAI": "x.ai", "MAPS": "google|googleapis", "GITHUB": "githubcopilot|ghcr", "SENDGRID": "sendgrid",
 }  # fmt: skip
 # Secrets of services that many people have: to another host, one is told of even as a header
 _WIDE = lazy_compile(
@@ -151,10 +179,12 @@ _WIDE = lazy_compile(
 
 
 class _Secret(NamedTuple):
-    """A secret in a statement: its name, empty for a file or the keyring, and whether it only signs in."""
+    """A secret in a statement: its name, empty for a file or the keyring, whether it only signs in, and how a token of
+    a known service is read."""
 
     name: str
     signs_in: bool = False
+    token: str = ""
 
 
 def findings(files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
@@ -167,12 +197,14 @@ def findings(files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
     manifest = next((text for path, text in texts.items() if path.lower().endswith("skill.md")), "")
     about = manifest[: max(manifest.find("\n---", 4), 0)].lower()  # it usually names the service that the skill is for
     joined = {  # a command on one line, without what is only searched for, and every character in its place
-        path: blanked(_CONTINUED.sub("  ", text), _SEARCHED.finditer(text))
+        path: _HEREDOC.sub(
+            lambda hit: hit[0].replace("\n", ";"), blanked(_CONTINUED.sub("  ", text), _SEARCHED.finditer(text))
+        )
         for path, text in texts.items()
         if not path.endswith(".json")
     }
     saved: dict[str, frozenset[_Secret]] = {}
-    places = {(path, hit) for path, text in texts.items() for hit in _tricks(text)}
+    places = {(path, hit) for path, text in texts.items() for hit in _tricks(text, texts)}
     for path in joined:
         places.update(_leaks_of(path, joined, about, saved))
     for path, text in joined.items():  # what it sends may be written by a script that comes later
@@ -209,27 +241,31 @@ def _leaks(text: str, about: str, saved: dict[str, frozenset[_Secret]]) -> Itera
     """`saved` are files that earlier statements of the skill wrote secrets to; those of `text` are added."""
     if not (saved or any(source.search(text) for source in (*_SOURCES, _SHOWN_VALUE, _SHOWN_FILE))):
         return
-    if not saved and not any(sink.search(text) for sink in (*_SINKS, _SAVED)):
+    clients, sends = _clients(text)
+    sinks = (*_SINKS, sends) if sends else _SINKS
+    if not saved and not any(sink.search(text) for sink in (*sinks, _SAVED)):
         return
     every = list(statements(text))
-    held: dict[str, frozenset[_Secret]] = {}
+    held, of_environment = _taken(text)
     places: dict[str, frozenset[str]] = {}
     own: set[str] = set()  # names that the script itself sets to something else
     listed = {name for hit in _LISTED.finditer(text) for name in _WORD.findall(hit[0])}
     functions = {hit["name"] or hit["shell"]: hit for hit in _FUNCTION.finditer(text)}
     found: dict[int, tuple[int, str]] = {}
-    for one in every * 2 if functions else every:  # a function is defined before it is called, and its names count, too
+    # a function is defined before it is called, and its names count, too; `env:` may stand after `run:`
+    for one in every * 2 if functions or "secrets." in text else every:
         names = frozenset(_NAME.findall(one.text))
-        secrets = read = _read(one.text, own, listed)
+        secrets = read = _read(one.text, own, listed, of_environment)
         for name in names & held.keys():
             secrets |= _carried(one.text, name, held[name])
         secrets = secrets.union(*(saved[file] for file in saved if file in one.text))
         hosts = _hosts(one.text).union(*(places[name] for name in names & places.keys()))
         first = one.text.partition("\n")[0]  # the other lines are statements, too
         given = names_set(first) | {hit[1] for hit in _CHANGED.finditer(first)}
-        is_sink = any(sink.search(one.text) for sink in _SINKS)
-        if hosts and not secrets:
-            places |= dict.fromkeys(given, hosts)
+        is_sink = any(sink.search(one.text) for sink in sinks)
+        given |= {hit[1] or hit[2] for hit in _ALSO_SET.finditer(first)}
+        if hosts:
+            places |= dict.fromkeys(given & clients if secrets else given, hosts)
         if secrets:
             if _RETURNED.search(one.text) and _KEEPS.issuperset(_CALLED.findall(one.text)):
                 function = _function_of(text, one.at, functions)
@@ -240,7 +276,7 @@ def _leaks(text: str, about: str, saved: dict[str, frozenset[_Secret]]) -> Itera
                 given |= set(_KEYED.findall(one.text))
             if _ANSWER.search(one.text):  # what a service answers is not what it was asked with
                 given = set()
-            held |= {name: held.get(name, frozenset()) | _named(name, secrets) for name in given}
+            held |= {name: held.get(name, frozenset()) | _named(name, secrets, clients) for name in given}
             for write in (_SAVED, _WRITTEN):
                 written = [] if is_sink else [hit["file"] for hit in write.finditer(one.text)]
                 saved |= {file: saved.get(file, frozenset()) | secrets for file in written if len(file) > 4}
@@ -256,10 +292,10 @@ def _leaks(text: str, about: str, saved: dict[str, frozenset[_Secret]]) -> Itera
             held |= {name: held.get(name, frozenset()) | secrets for name in parameters}
             places |= {name: places.get(name, frozenset()) | hosts for name in parameters if hosts}
             body = text[called.end() : called.end() + BODY].partition("\n\n")[0]
-            if called["shell"] and "$" in body and any(sink.search(body) for sink in _SINKS):
+            if called["shell"] and "$" in body and any(sink.search(body) for sink in sinks):
                 judged, hosts, is_sink = f"{body} {one.text}", hosts | _hosts(body), True
-        # the statements of a function are judged each by itself
-        is_sink = is_sink and not ("\n" in one.text and _FUNCTION.match(one.text.lstrip()))
+        # the statements of a function or a class are judged each by itself
+        is_sink = is_sink and not ("\n" in one.text and (_FUNCTION.match(one.text.lstrip()) or _CLASS.match(one.text)))
         if is_sink and (message := _judged(judged, secrets, hosts, about)):
             line = text.count("\n", 0, one.at)
             lines = range(line, line + one.text.count("\n") + 1)
@@ -267,6 +303,43 @@ def _leaks(text: str, about: str, saved: dict[str, frozenset[_Secret]]) -> Itera
                 found |= dict.fromkeys(lines, (one.at + len(one.text) - len(one.text.lstrip()), message))
     for at, message in sorted(set(found.values())):
         yield "secret-leaves", at, message
+
+
+def _taken(text: str) -> tuple[dict[str, frozenset[_Secret]], re.Pattern[str] | None]:
+    """The names that are set to values of the environment in braces, and a pattern for the values that are read by
+    another name of the environment."""
+    places = list(_ENVIRONMENTS.finditer(text))
+    names = sorted({hit["name"] or hit["renamed"] or "env" for hit in places if not hit["taken"]})
+    held: dict[str, frozenset[_Secret]] = {}
+    for hit in places:
+        for part in hit["taken"].split(",") if hit["of"] in {"process.env", "Bun.env", *names} else ():
+            name, _, renamed = part.partition("=")[0].strip().partition(":")
+            if _WHOLE.fullmatch(name.strip()):
+                held[renamed.strip() or name.strip()] = frozenset({_Secret(name.strip())})
+    of = "|".join(names)
+    found = rf"\b(?:{of})(?:\.|\[[\"'])(?P<name>{_IS_SECRET})\b|(?:stringify|entries|values)\(\s?(?:{of})\s?[,)]"
+    return held, lazy_compile(found, re.ASCII) if names else None
+
+
+def _clients(text: str) -> tuple[frozenset[str], re.Pattern[str] | None]:
+    """The names of clients that the text makes or imports, and a pattern for the calls that send through them."""
+    called, modules, made = set[str](), set[str](), _CLIENTS
+    for hit in _IMPORTED.finditer(text):
+        for part in (hit["python"] or hit["whole"] or hit["js"]).replace("{", " { ").split(","):
+            words = [word for word in _NAME.findall(part) if word != "as"]
+            if not words:
+                continue
+            if words[0][0].isupper():
+                made += f"|{words[-1]}"
+            elif hit["python"] or "{" in hit[0]:
+                called.add(words[-1])
+            else:
+                modules.add(words[-1])
+    makes = rf"\b(\w+)\s?=\s?(?:await\s)?(?:new\s)?(?:[\w.]{{0,40}}\.)?(?:{made})\(|(?:{made})\([^\n]{{0,200}}?\)\s+as\s+(\w+)"
+    clients = {name for pair in lazy_compile(makes).findall(text) for name in pair if name}
+    receivers = "|".join(sorted(clients | modules)) or "(?!)"
+    sends = rf"(?<![.\w])(?:{'|'.join(sorted(called)) or '(?!)'})\(|\b(?:{receivers})\.{_SENDING}\("
+    return frozenset(clients), lazy_compile(sends) if clients or modules or called else None
 
 
 def _function_of(text: str, at: int, functions: Mapping[str, re.Match[str]]) -> re.Match[str] | None:
@@ -285,32 +358,33 @@ def _hosts(text: str) -> frozenset[str]:
     return frozenset((*ADDRESS.findall(text), *(name for pair in _HOST.findall(text) for name in pair if name)))
 
 
-def _read(text: str, own: set[str], listed: set[str]) -> frozenset[_Secret]:
-    """The secrets that a statement reads."""
-    found = set()
+def _read(text: str, own: set[str], listed: set[str], other: re.Pattern[str] | None) -> frozenset[_Secret]:
+    """The secrets that a statement reads; `other` are values by another name of the environment."""
+    found, tokens = set(), tokens_read(text)
+    token = tokens[0][0] if len(tokens) == 1 else ""
+    for hit in other.finditer(text) if other else ():
+        found.add(_Secret(hit["name"] or "", bool(_AUTH.search(text, max(hit.start() - 160, 0), hit.start()))))
     for hit in _VALUE.finditer(text):
         name = next(filter(None, hit.groups()))
-        if name not in own and "PUBLIC" not in name and not (hit["shell"] and _is_verbatim(text, hit.start())):
+        before = text[text.rfind("\n", 0, hit.start()) + 1 : hit.start()] if hit["shell"] else ""
+        is_verbatim = "(" not in before and open_mark(before) == "'"  # a shell fills nothing between single quotes
+        if name not in own and "PUBLIC" not in name and not is_verbatim:
             found.add(_Secret(name, bool(_AUTH.search(text, max(hit.start() - 160, 0), hit.start()))))
     if _IMAGE.search(text):
         found |= {_Secret(hit["name"]) for hit in _SHOWN_VALUE.finditer(text) if hit["name"].isupper()}
         found |= {_Secret("")} if _SHOWN_FILE.search(text) else set()
     if ring := _KEYRING.search(text):
         service = next((service for beginning, service in _RINGS.items() if ring[0].startswith(beginning)), "")
-        found.add(_Secret(service, bool(_AUTH.search(text, 0, ring.start()))))
+        found.add(_Secret(service, bool(_AUTH.search(text, 0, ring.start())), token))
     if _COMPUTED.search(text):
         found |= {_Secret(name) for name in (*_QUOTED.findall(text), *listed) if name.isupper()}
     store = SHELL_STORE.search(text) or _HELD_FILE.search(text)
     is_key = store and _KEY_OPTION.search(text, max(store.start() - 120, 0), store.start())  # only to sign in with
     if (store and not is_key) or ENVIRONMENT.search(text) or _ALL.search(text):
-        found.add(_Secret(""))
+        found.add(_Secret("", token=token))
+    if dotenv := _DOTENV.search(text):
+        found |= {_Secret(name) for name in _WORD.findall(dotenv[0])} or {_Secret("")}
     return frozenset(found)
-
-
-def _is_verbatim(text: str, at: int) -> bool:
-    """Whether a shell leaves the name of a variable as it is, because it stands between single quotes."""
-    before = text[text.rfind("\n", 0, at) + 1 : at]
-    return "(" not in before and open_mark(before) == "'"
 
 
 _KEY_OPTION = lazy_compile(
@@ -318,17 +392,25 @@ _KEY_OPTION = lazy_compile(
 )
 
 
+_STARTS = lazy_compile(r"\b(?:subprocess\.\w+|Popen|spawn\w*|exec\w*|create_subprocess_\w+)\(")
+_KEYWORD = lazy_compile(r"(?<!\w)env\s?[=:]")
+
+
 def _carried(text: str, name: str, secrets: frozenset[_Secret]) -> frozenset[_Secret]:
     """The secrets of `name` as this statement uses it; one that stands in a header only signs in."""
     used = [hit.start() for hit in _NAME.finditer(text) if hit[0] == name]
+    if _STARTS.search(text):  # the environment of a program that it starts
+        used = [at for at in used if not _KEYWORD.search(text, max(at - 12, 0), at + len(name) + 2)]
+        if not used:
+            return frozenset()
     if not all(_AUTH.search(text, max(at - 160, 0), at) for at in used):
         return secrets
     return frozenset(secret._replace(signs_in=True) for secret in secrets)
 
 
-def _named(name: str, secrets: frozenset[_Secret]) -> frozenset[_Secret]:
-    """The secrets that a name gets; those of a name like `headers` sign in."""
-    if not _HEADER_NAME.search(name):
+def _named(name: str, secrets: frozenset[_Secret], clients: frozenset[str]) -> frozenset[_Secret]:
+    """The secrets that a name gets; those of a client and of a name like `headers` sign in."""
+    if name not in clients and not _HEADER_NAME.search(name):
         return secrets
     return frozenset(secret._replace(signs_in=True) for secret in secrets)
 
@@ -346,17 +428,19 @@ def _judged(text: str, secrets: frozenset[_Secret], hosts: frozenset[str], about
             if secret.signs_in or (secret.name and secret.name in before and secret.name not in after):
                 continue  # it signs in, or is only set for the command
             return f"a secret reaches a comment or a commit that others read: {shown}"
-        strangers = [host for host in away if not _is_own(secret.name, host, about)]
+        known = hosts_of(secret.token) if secret.token else None
+        strangers = [host for host in away if not (known.search(host) if known else _is_own(secret.name, host, about))]
         if image and strangers:
             return f"a secret reaches the address of an image: {shown}"
         if not secret.name:
-            if not secret.signs_in and not image and (away or text.count("\n") < FEW):
-                place = repr(away[0]) if away else "an unknown address"
+            if not secret.signs_in and not image and (strangers or (not away and text.count("\n") < FEW)):
+                place = repr(strangers[0]) if strangers else "an unknown address"
                 return f"a secret may be sent to {place}: {shown}"
         elif strangers and (_WIDE.search(secret.name) or not secret.signs_in):
             return f"a secret may be sent to {strangers[0]!r}, which is not its service: {shown}"
         elif not (away or secret.signs_in) and (
-            _MAILS.search(text) or (_WIDE.search(secret.name) and _NETWORK.search(text) and not _CLIENT.search(text))
+            (_MAILS.search(text) and text.count("\n") < FEW)
+            or (_WIDE.search(secret.name) and _NETWORK.search(text) and not _CLIENT.search(text))
         ):
             return f"a secret may be sent to an unknown address: {shown}"
     return ""
@@ -404,40 +488,62 @@ _FETCH = r"\b(?:fetch|download|retrieve|curl|load|read|open|visit|get|check|pull
 _ORDERS = r"\b(?:instructions?|orders|commands?|directives?|prompts?|(?<!naming )(?<!style )(?<!coding )(?<!formatting )(?<!validation )rules)\b"
 _OBEY = r"\b(?:follow|obey|execute|carry out|comply with|act on|adopt|do (?:exactly )?(?:what|whatever|as)|perform|treat|apply)\b"
 _ITS = r"\b(?:(?:it|they) (?:says?|returns?|contains?|tells?|prints?|lists?|gives?|shows?|wants?|asks?|orders?)\b|returned|responses?|(?:its|that) (?:contents?|output|text|instructions)|(?:in|of) (?:it|the (?:response|output|file|reply))|what(?:ever)? (?:is|it) (?:written|says|said|asks?|tells?|there))\b"
+_ALL_OF_IT = (  # what is obeyed without a word for it
+    r"\b(?:(?:follow|obey|execute|carry out) (?:it|them)\b(?! (?:to|for|when|if|with|as)\b)|(?:follow|obey|execute|carry out|perform|do|complete|work through)"
+    r" (?:everything|(?:each|every|all)(?: of)?(?: the| these| those)?(?: \w+)?? (?:steps?|tasks?|items?|entr(?:y|ies)|them|it|listed)\b)(?! (?:of the|above|below|in this)\b))"
+)
+_AWAY = r"https?://(?!localhost|127\.)[^\s)`>]+"
 _ORDERED = lazy_compile(
     rf"{_FETCH}[^.!?\n]{{0,160}}https?://[^\s)`>]+[^\n]{{0,240}}?{_OBEY}[^.!?\n]{{0,80}}(?:{_ORDERS}|{_ITS})"
+    rf"|(?:{_FETCH}|\b(?:tasks?|steps|to-?dos?|work)\b)[^.!?\n]{{0,160}}{_AWAY}[^\n]{{0,120}}?{_ALL_OF_IT}"
     rf"|{_FETCH}[^.!?\n]{{0,80}}{_ORDERS}[^.!?\n]{{0,60}}https?://[^\s)`>]+[^\n]{{0,120}}?{_OBEY}"
     rf"|{_FETCH}[^.!?\n]{{0,160}}https?://[^\s)`>]+(?:[^\n]{{0,120}}\n){{1,3}}[^\n]{{0,80}}?{_OBEY}[^.!?\n]{{0,60}}{_ITS}"
     rf"|{_ORDERS}[^.!?\n]{{0,40}}https?://[^\s)`>]+[^\n]{{0,80}}?(?:\b(?:obey|follow (?:them|it)|execute (?:them|it)|comply)\b|{_OBEY}[^.!?\n]{{0,60}}{_ITS})"
     rf"|https?://[^\s)`>]+[^\n]{{0,160}}?\b(?:treat|regard|consider|take)\b[^.!?\n]{{0,80}}\bas\b[^.!?\n]{{0,30}}{_ORDERS}"
     rf"|\b(?:follow|obey|execute|comply with|act on|do)\b[^.!?\n]{{0,40}}\b(?:whatever|orders|commands|directives)\b[^.!?\n]{{0,60}}https?://(?!docs\.|[\w.]*/docs)"
-    r"|(?:获取|下载|读取|访问|打开|抓取|请求|拉取)[^。\n]{0,80}https?://[^\s，。]+[^\n]{0,80}?(?:按照|遵循|遵守|执行|照做|服从|依照|照着|按其)",
+    r"|(?:获取|下载|读取|访问|打开|抓取|请求|拉取)[^。\n]{0,80}https?://[^\s，。]+[^\n不勿]{0,80}?(?<!无需)(?:按照|遵循|遵守|执行|照做|服从|依照|照着|按其)",
     re.IGNORECASE,
 )
+_PRINTED = lazy_compile(  # a script of the skill
+    r"\b(?:run|execute|call|start)\b[^.\n]{0,40}?(?P<file>[\w./-]{1,80}\.\w{1,4})\b[^.\n]{0,40}\b(?:do|obey|follow|execute|carry out)\b[^.\n]{0,30}?\b(?:what(?:ever)?|everything|(?:each|every|all)\b[^.\n]{0,20}) (?:that )?it (?:prints|returns|says|outputs|shows|lists|tells)",
+    re.IGNORECASE,
+)
+_MANUAL = lazy_compile(  # a page of documentation, which is no text for agents
+    r"https?://(?:docs?|developers?|help|learn|support)\.[^\s)`>]*(?:llms[\w-]{0,9}\.txt|(?<!\.md)(?<!\.txt)(?<!\.json))(?=[\s)`>]|$)|https?://[^\s)`>]{3,60}/(?:docs?|documentation|installation|guides?|manual|stable)/[^\s)`>]*(?<!\.md)(?<!\.txt)(?<!\.json)(?=[\s)`>]|$)",
+    re.IGNORECASE,
+)
+_SHELL_NAME = lazy_compile(r"\$\{?(\w+)")
 _LOCKED = lazy_compile(
-    r"\bunzip\b[^\n]{0,120}\s-P\s?\S+|\b7z\w{0,2}\s+[xe]\b[^\n]{0,120}\s-p\S+|\bunrar\b[^\n]{0,120}\s-p\S+|--passphrase[ =]\S+[^\n]{0,80}\.(?:zip|7z|rar)|(?:extractall|setpassword|ZipFile\.open)\([^)\n]{0,120}(?:pwd\s?=|b[\"'])"
+    r"\bunzip\b[^\n]{0,120}\s-P\s?\S+|\b7z\w{0,2}\s+[xe]\b[^\n]{0,120}\s-p\S+|\bunrar\b[^\n]{0,120}\s-p\S+|--passphrase[ =]\S+[^\n]{0,80}(?:\.(?:zip|7z|rar)|\s-d\b|--decrypt\b)|(?:extractall|setpassword|ZipFile\.open)\([^)\n]{0,120}(?:pwd\s?=(?!\s?(?:sys\.argv|args\b|getpass|input\())|b[\"'])"
+    r"|\b(?:SevenZipFile|AESZipFile|RarFile)\([^)\n]{0,120}password\s?=\s?[\"']|\bopenssl\s(?=[^\n|;&]{0,160}\s-d\b)[^\n|;&]{0,160}\s-(?:k|pass)\s\S+"
+    r"|\.(?:zip|7z|rar)\b[^\n]{0,60}\((?:the )?(?:password|passcode|pass|pwd?|code)\b[\s:=]{1,3}\S+\)"
     r"|\b(?:download|extract|unzip|unpack|open|get)\b[\s\S]{0,240}?(?:\.zip|\.7z|\.rar|\barchive\b)[\s\S]{0,240}?\bpass(?:word|code|phrase)?\b[^\n]{0,12}?(?:\bis\b|[\"'`:=(])\s?\S+"
     r"|\bpass(?:word|code|phrase)\b[^\n]{0,12}?(?:\bis\b|[\"'`:=(])\s?\S+[^\n]{0,120}(?:\.zip|\.7z|\.rar|\barchive\b)"
     r"|(?:下载|解压|打开)[^\n]{0,120}(?:\.zip|\.7z|\.rar|压缩)?[^\n]{0,120}(?:解压)?密码\S{0,4}?(?:[：:`]|是|为)\s?\S+",
     re.IGNORECASE,
 )
 _PROGRAM = lazy_compile(
-    r"\.(?:exe|msi|scr|bat|cmd|ps1|dmg|pkg|app|jar|sh|bin|run|appimage)\b|chmod\s+\+?\w*x|(?:^|[\s;&|\"'])\./[\w.-]+|\b(?:Popen|startfile|start-process|os\.system|spawn\w*|exec\w*)\b|\b(?:run|execute|launch|start|double-click)\b|运行|执行|启动|双击",
+    r"\.(?:exe|msi|scr|bat|cmd|ps1|dmg|pkg|app|jar|sh|bin|run|appimage)\b|chmod\s+\+?\w*x|(?:^|[\s;&|\"'])\./[\w.-]+|&&\s?\w[\w-]*/[\w.-]+|\b(?:Popen|startfile|start-process|os\.system|spawn\w*|exec\w*)\b|\b(?:run|execute|launch|start|double-click)\b|运行|执行|启动|双击",
     re.IGNORECASE,
 )
 _PACKAGE = lazy_compile(
-    r"\b(?:npx|bunx|pnpx|pnpm dlx|yarn dlx|uvx|pipx run)\s+(?:-{1,2}[\w-]+(?:=\S+)?\s+)*?(?:-y\s+|--yes\s+)?(?P<line>@?[a-z0-9][\w./@-]+)"
-    r"|[\"'](?:npx|bunx|uvx)[\"'][\s,]*(?:[\"']?args[\"']?\s*[:=]\s*)?\[?\s*(?:[\"']-{1,2}[\w-]+[\"']\s*,\s*)*[\"'](?P<json>@?[a-z0-9][\w./@-]+)[\"']"
+    r"\b(?:npx|bunx|pnpx|pnpm dlx|yarn dlx|uvx|pipx run|npm exec|npm x|uv tool run)\s+(?:-{1,2}[\w-]*(?:=\S+)?\s+)*?(?:-y\s+|--yes\s+)?(?P<line>@?[a-z0-9][\w./@-]+)"
+    r"|\bdeno run\s(?:-\S{1,60}\s){0,8}npm:(?P<deno>@?[a-z0-9][\w./@-]+)"
+    r"|[\"'](?:npx|bunx|uvx|pnpm|dlx)[\"'][\s,]*(?:[\"']?args[\"']?\s*[:=]\s*)?\[?\s*(?:[\"'](?:dlx|-{1,2}[\w-]+)[\"']\s*,\s*)*[\"'](?P<json>@?[a-z0-9][\w./@-]+)[\"']"
+    r"|\bcommand:\s?[\"']?(?:npx|bunx|uvx)[\"']?\s{0,20}\n\s{1,20}args:[\s\[-]{1,40}(?:[\"']?-{1,2}\w{1,20}[\"']?[\s,-]{1,40}){0,4}[\"']?(?P<yaml>@?[a-z0-9][\w./@-]+)"
+    r"|\bdocker run\s[^\n]{0,200}?(?<=\s)(?P<image>(?:ghcr\.io/|docker\.io/|quay\.io/)?[a-z0-9][\w-]*/[\w./-]+)"
+    r"|[\"']docker[\"'][\s,]*[\"']?args[\"']?\s?:\s?\[\s?[\"']run[\"'][^\]\n]{0,300}?[\"'](?P<shipped>[\w.-]+/[\w./-]+)(?::[\w.-]+)?[\"']\s?\]"
 )
 _GETS = lazy_compile(
-    rf"[\"']?(?P<name>\b[A-Z][A-Z0-9_]{{0,80}})[\"']?\s?[:=]|\$\{{?(?P<used>{_IS_SECRET})\b|--(?P<option>[\w-]{{0,60}}(?:token|secret|password|api-?key))[ =]",
+    rf"[\"']?(?P<name>\b[A-Z][A-Z0-9_]{{0,80}})[\"']?\s?[:=]|\$\{{?(?P<used>{_IS_SECRET})\b|--(?P<option>[\w-]{{0,60}}(?:token|secret|password|api-?key))[ =]|(?:\s-e|--env)[ =](?P<given>{_IS_SECRET})\b",
     re.ASCII,
 )
 _KNOWN_SCOPE = lazy_compile(
     r"@(?:modelcontextprotocol|anthropic-ai|openai|google|google-cloud|googleapis|github|microsoft|azure|playwright|vercel|supabase|cloudflare|aws-sdk|awslabs|"
     r"sentry|notionhq|stripe|hubspot|salesforce|shopify|upstash|figma|linear|prisma|mongodb-js|elastic|angular|vue|types|semantic-release|changesets|sanity|expo|railway)/"
+    r"|(?:mcp|ghcr\.io/github|hashicorp|grafana|semgrep|aquasec|amazon|bitnami|(?:mcr\.microsoft\.com|gcr\.io|public\.ecr\.aws)/\w+)/"
     r"|(?:wrangler|vercel|netlify(?:-cli)?|firebase-tools|semantic-release|supabase|prisma|tsx|ts-node|npm|pnpm|expo|eas-cli|serverless|cdk|playwright|lerna|"
-    r"vsce|ovsx|release-it|convex|drizzle-kit|mcp-remote|shadcn|create-[\w-]+)(?:@|$)"
+    r"twine|poetry|hatch|(?:ghcr\.io/)?renovate/renovate|vsce|ovsx|release-it|convex|drizzle-kit|mcp-remote|shadcn|create-[\w-]+)(?:@|$)"
 )
 
 
@@ -450,6 +556,16 @@ _TOLD_TO = (
     r"https?://(?!localhost|127\.)[\w.-]+|\b(?:PR|pull request|issue|review)\b[^.\n]{0,30}\b(?:comments?|body|description)\b|\bcomments?\b[^.\n]{0,30}\b(?:PR|pull request|issue)\b"
     r"|\b(?:new|open|create|file|an) (?:an? )?(?:issue|discussion|pull request)\b[^.\n]{0,40}|\bgist\b|\bwebhook\b|\bimage (?:url|address|link)\b|图片地址|评论|拉取请求|合并请求"
 )
+_FILES = (
+    r"(?:~|\$HOME|\.)?/?\.(?:ssh/(?!\S{0,40}\.pub|config\b|known_hosts)|aws/|netrc|npmrc|pypirc|kube/|docker/|gnupg|git-credentials|config/gh|cursor/mcp\.json|claude/\.credentials)[\w./`-]{0,30}+"
+    r"|(?<![\w.])\.env\b(?!\.example|\.sample|\.template)|\bid_(?:rsa|ed25519)\b(?!\.pub)|\b(?:env|printenv)`"
+)
+_CONTENTS = r"\b(?:contents?|values?|text|output)\s(?:of|from)\s(?:the\s|your\s)?[`\"'$]{0,2}"
+_CONTENT = rf"(?:{_CONTENTS}(?:{_FILES}|(?-i:\$?\b[A-Z]{{2,}}_(?:API_KEY|TOKEN|SECRET\w*)\b))|[`\"']?(?:{_FILES}))"
+_READERS = (  # where others read it
+    r"#[\w-]+ \w{0,9} ?channel|\b(?:slack|discord|teams|telegram)\b[^.;\n]{0,12}\b(?:channel|message|tool|chat)\b|\bcommit (?:message|body|description)|\be-?mails?\b|[\w.]+@[\w-]+\.\w"
+    r"|\btickets?\b|\b(?:PR|pull request|issue|review)(?: comment| body| description)?\b|\bcomments?\b|\bgist\b"
+)
 _GAP = r"(?:[^\n]|\n(?!\n)){0,200}?"  # within a paragraph
 _TOLD_AWAY = (
     r"\b(?:send|post|upload|include|append|attach|paste|embed|transmit|forward|share)\b|发送|上传|附上|附加|贴到"
@@ -458,7 +574,11 @@ _TOLD_ASKS = r"\b(?:call|request|visit|open|ping|query|post|get|fetch|send|creat
 _TOLD = lazy_compile(
     rf"(?:{_TOLD_SOURCE}){_GAP}(?:{_TOLD_SENDS}){_GAP}(?:{_TOLD_TO})"
     rf"|(?:{_TOLD_ASKS})[^.\n]{{0,60}}(?:{_TOLD_TO})[^\n]{{0,120}}?(?:\b(?:with|including|containing|contains|holding|passing|plus|put|paste|include)\b|附带|带上|包含|写入)[^.;\n]{{0,60}}?(?<!\b(?:in|to) `)(?<!\b(?:in|to|as) )(?<!\binto )(?<!\binto `)(?:{_TOLD_SOURCE})"
-    rf"|(?:{_TOLD_AWAY})[^\n]{{0,160}}?(?:{_TOLD_SOURCE})[^.;\n]{{0,80}}?(?:\b(?:to|into|in|on|as|at)\b|到|至|作为|给)[^.;\n]{{0,40}}?(?:{_TOLD_TO})",
+    rf"|(?:{_TOLD_AWAY})[^\n]{{0,160}}?(?:{_TOLD_SOURCE})[^.;\n]{{0,80}}?(?:\b(?:to|into|in|on|as|at)\b|到|至|作为|给)[^.;\n]{{0,40}}?(?:{_TOLD_TO})"
+    rf"|\b(?:send|post|upload|include|append|attach|paste|embed|share|pass|add|put|insert|write|copy)\b[^.;\n]{{0,40}}?{_CONTENT}[^.;\n]{{0,40}}?\b(?:to|into|in|on|at|via|with)\b[^.;\n]{{0,40}}?(?:{_READERS})"
+    rf"|\b(?:pass|put|send|include|give|supply|use|copy|write|add)\b[^.;\n]{{0,40}}?{_CONTENTS}(?:{_FILES})[^.;\n]{{0,20}}?\b(?:as|in|into|to)\b[^.;\n]{{0,30}}?\b(?:parameter|argument|field)\b"
+    rf"|\b(?:parameter|argument|field)\b[^.;\n]{{0,40}}?\b(?:with|to|from)\b[^.;\n]{{0,10}}?{_CONTENTS}(?:{_FILES})"
+    rf"|\b(?:send|write|compose|draft)\b[^.;\n]{{0,20}}\be-?mails?\b[^;\n]{{0,80}}?\b(?:with|attach\w*|contain\w*|includ\w*)\b[^.;\n]{{0,30}}?(?:{_CONTENT})",
     re.IGNORECASE,
 )
 
@@ -469,11 +589,11 @@ _NO_ORDER = lazy_compile(
     re.IGNORECASE,
 )
 _TOLD_NEEDLES = (".ssh", ".aws", ".netrc", ".npmrc", ".pypirc", ".kube", ".docker", ".gnupg", "git-cred", "config/gh", ".env",
-    "environment var", "`env`", "printenv", "keychain", "keyring", "_api_key", "_token", "_secret", "id_rsa", "环境变量", "钥匙串")  # fmt: skip
+    "environment var", "`env`", "printenv", "keychain", "keyring", "cursor/mcp", "claude/.cred", "_api_key", "_token", "_secret", "id_rsa", "环境变量", "钥匙串")  # fmt: skip
 _TRICKS = (
     (_TOLD, _TOLD_NEEDLES, "secret-leaves", "tells an agent to send secrets to others, or to write them where others read"),
     (_ORDERED, ("http",), "fetched-orders", "tells an agent to fetch a text from the network and to do what it says"),
-    (_LOCKED, ("pass", "密码", "-p", "pwd"), "locked-archive", "unpacks an archive with a password, which no scanner can read, and runs what is in it"),
+    (_LOCKED, ("pass", "密码", "-p", "pwd", "(pw", "openssl"), "locked-archive", "unpacks an archive with a password, which no scanner can read, and runs what is in it"),
 )  # fmt: skip
 AROUND = 450  # characters before and after a needle in which a pattern is searched
 
@@ -495,7 +615,12 @@ def _near(pattern: re.Pattern[str], text: str, low: str, needles: Sequence[str])
 WINDOWS = 150  # windows of one file
 
 
-def _tricks(text: str) -> Iterator[tuple[str, int, str]]:
+_BASE_URL = lazy_compile(
+    r"\b(?P<service>ANTHROPIC|OPENAI)_(?:BASE_URL|API_BASE)[\"']?\s?[:=]\s?[\"']?(?P<address>https?://[\w-][\w.-]{2,200})"
+)
+
+
+def _tricks(text: str, texts: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
     """Orders that are fetched, archives with a password and a program, packages of strangers that get a token."""
     low = text.replace("İ", "i").lower()  # the one letter that is two characters in lower case
     for pattern, needles, code, message in _TRICKS:
@@ -503,20 +628,43 @@ def _tricks(text: str) -> Iterator[tuple[str, int, str]]:
             name, hosts = next(iter(_WORD.findall(hit[0])), ""), ADDRESS.findall(hit[0])
             is_own = hosts and name and all(_is_own(name, host.lower(), "") for host in hosts)
             is_harmless = pattern is _TOLD and (is_own or _NO_ORDER.search(hit[0]))
+            is_manual = pattern is _ORDERED and len(hosts) == len(_MANUAL.findall(hit[0]))
+            variable = _SHELL_NAME.search(hit[0]) if pattern is _LOCKED else None
+            is_asked = variable and not lazy_compile(rf"\b{variable[1]}=[\"']?\w").search(
+                text
+            )  # the person's own password
             is_data = pattern is _LOCKED and not _PROGRAM.search(text, max(hit.start() - 400, 0), hit.end() + 600)
             begin = max(text.rfind("\n", 0, hit.start()) + 1, hit.start() - 120)
-            if not (_FORBIDS.search(text, begin, hit.start()) or is_harmless or is_data):
+            if not (_FORBIDS.search(text, begin, hit.start()) or is_harmless or is_data or is_manual or is_asked):
                 yield code, hit.start(), message
-    for hit in _PACKAGE.finditer(text) if any(word in low for word in ("px", "bunx", "dlx", "uvx", "pipx")) else ():
-        package = hit["line"] or hit["json"]
+    for hit in _BASE_URL.finditer(text) if "_base" in low else ():  # a client of the service sends its key there
+        key, (host,) = f"{hit['service']}_API_KEY", ADDRESS.findall(hit["address"])
+        is_set = lazy_compile(rf"{hit['service']}_(?:API_KEY|AUTH_TOKEN)").search(
+            text
+        )  # to the key of the other service
+        if not (is_set or LOCAL.search(host) or _is_own(key, host.lower(), "")):
+            yield "secret-leaves", hit.start(), f"a secret may be sent to {host!r}, which is not its service: {key!r}"
+    for hit in _PRINTED.finditer(text) if " it " in low else ():
+        if any(hit["file"].endswith(path) and _NETWORK.search(held) for path, held in texts.items()):
+            yield "fetched-orders", hit.start(), _TRICKS[1][3]
+    for hit in (
+        _PACKAGE.finditer(text)
+        if any(word in low for word in ("px", "bunx", "dlx", "uvx", "npm", "uv tool", "docker"))
+        else ()
+    ):
+        package = next(filter(None, hit.groups()))
         if _KNOWN_SCOPE.match(package):
             continue
         begin, end = text.rfind("\n", 0, hit.start()) + 1, text.find("\n", hit.end())
         while begin and (before := text[text.rfind("\n", 0, begin - 1) + 1 : begin]).lstrip().startswith("export "):
             begin -= len(before)
-        around = text[begin : end if end >= 0 else len(text)] if hit["line"] else text[hit.start() : hit.end() + 400]
+        around = (
+            text[begin : end if end >= 0 else len(text)]
+            if not (hit["json"] or hit["yaml"] or hit["shipped"])
+            else text[hit.start() : hit.end() + 400]
+        )
         for got in _GETS.finditer(around):
-            name = (got["name"] or got["used"] or got["option"] or "").upper().replace("-", "_")
+            name = (got["name"] or got["used"] or got["given"] or got["option"] or "").upper().replace("-", "_")
             if _WHOLE.fullmatch(name) and not _is_of_package(name, package.lower()):
                 yield (
                     "package-gets-secret",

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from navigator_kernel.skills.scan.rule import Hit
-from navigator_kernel.skills.scan.secrets import LOCAL, STORE
+from navigator_kernel.skills.scan.secrets import ADDRESS, LOCAL, STORE, hosts_of, tokens_read
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.receipt import NOT_SCANNED
 
@@ -237,9 +237,10 @@ def _texts(nodes: Iterable[ast.AST], known: Mapping[str, ast.expr]) -> Iterator[
 
 Marks = frozenset[
     str
-]  # decoded, fetched, saved (a fetched file), store and started (paths), secret, environment, token, runner
+]  # decoded, fetched, saved (a fetched file), store and started (paths), secret, environment, token, runner, FOR…
 
 NONE: Marks = frozenset()
+FOR = "token: "  # begins the mark of a file with a token of a known service
 ROUNDS = 4  # passes over the module; longer flows are not followed
 MOST = 400_000  # nodes of one module
 LONG = 300  # characters from which a text is not considered a path
@@ -374,7 +375,8 @@ class _Flow:
         text = self._text(node) if isinstance(node, ast.BinOp | ast.Call | ast.Constant | ast.JoinedStr) else ""
         if not text or len(text) >= LONG:
             return NONE
-        marks = frozenset({"store"}) if STORE.search(text) else NONE
+        tokens = [f"{FOR}{hit[0]}" for hit in tokens_read(text)] or [FOR]
+        marks = frozenset({"store", *tokens}) if STORE.search(text) else NONE
         return marks | {"started"} if STARTED.search(text) else marks
 
     def _text(self, node: ast.expr) -> str:
@@ -536,6 +538,11 @@ class _Flow:
             return
         body = NONE.union(*given, *(marks for key, marks in named.items() if key not in KEPT_APART))
         apart = NONE.union(*(marks for key, marks in named.items() if key in {"headers", "auth"}))
+        addresses = [self._text(key.value) for key in node.keywords if key.arg in {"url", "endpoint"}] + texts
+        hosts = [host for text in addresses for host in ADDRESS.findall(text)]
+        tokens = [mark.removeprefix(FOR) for mark in body | apart if mark.startswith(FOR)]
+        if hosts and tokens and all(hosts_of(token).search(host) for token in tokens for host in hosts):
+            return  # the key of a service goes to this service
         if "secret" in body or "environment" in body:
             what = "the secrets of another program" if "secret" in body else "all environment variables"
             self._tell(node, "credential-flow", "error", f"reads {what} and sends them to another machine")

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from navigator_kernel.skills.scan.rule import Hit
-from navigator_kernel.skills.scan.secrets import ADDRESS, ENVIRONMENT, LOCAL, SHELL_STORE, TOKENS
+from navigator_kernel.skills.scan.secrets import ADDRESS, ENVIRONMENT, LOCAL, SHELL_STORE, TOKENS, hosts_of, tokens_read
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
@@ -38,17 +38,18 @@ _RUNS = lazy_compile(
 )
 SENDS = lazy_compile(
     r"\bcurl\b[^\n]{0,400}?(?:\s-\w{0,6}[dFT]\b|--data\S*|--form|--upload-file|--json\b|\$\(|\s-H\s)|\bwget\b[^\n]{0,300}?--(?:post|body)-(?:file|data)|\bwget\b[^\n]{0,200}\$\("
-    r"|\|\s*(?:sudo\s+)?(?:nc|ncat|netcat|socat|mailx?|sendmail|mutt|msmtp|openssl\s+s_client)\b|\bn(?:c|cat|etcat)\s+(?:-\w{1,8}\s{1,4}(?:\d+\s)?){0,6}[\w.$-]+\s+\d+\s{0,4}<"
+    r"|\|\s*(?:sudo\s+)?(?:nc|ncat|netcat|socat|mailx?|sendmail|mutt|msmtp|openssl\s+s_client|ssh(?=\s)|sftp)\b|\bsocat\s[^\n<|]{0,120}<|\brsync\b[^\n]{0,200}\srsync://|\bn(?:c|cat|etcat)\s+(?:-\w{1,8}\s{1,4}(?:\d+\s)?){0,6}[\w.$-]+\s+\d+\s{0,4}<"
     r"|\b(?:rsync|scp|sftp)\b[^\n]{0,200}\s[\w.@-]{2,80}:(?!//)|/dev/tcp/|\bgit\s+push\s+https?://|\b(?:nslookup|dig|host)\s[^\n]{0,80}\$"
     r"|\bfetch\s*\([\s\S]{0,400}?\b(?:body|method)\b|\baxios\.(?:post|put|request)|sendBeacon\s*\(|XMLHttpRequest|\bhttps?\.request\s*\("
     r"|Invoke-(?:WebRequest|RestMethod)\b[^\n]{0,200}-Body|\b(?:irm|iwr)\b[^\n]{0,200}-Body|Net::HTTP\.post|\bUploadString\b"
 )
+_HOST = lazy_compile(r"\bhost(?:name)?\s?:\s?[\"']([\w.-]{3,80})[\"']")
 _OPENS = lazy_compile(
     r"\bhttps?\.request\s*\(|\bnet\.(?:connect|createConnection)\s*\(|\bnew\s+WebSocket\s*\(|\bnew\s+net\.Socket"
 )
 _SET = lazy_compile(
     r"(?:^|[;{(,\s&|])(?:(?:export|local|declare|readonly|const|let|var|my|our)\s+)?(?:-\w+\s+)?[$@]?(?P<one>[A-Za-z_]\w{0,40})\s{0,4}(?::[^=\n]{1,30})?\+?=(?![=>~])"
-    r"|\bfor\s+(?:\(?(?:const|let|var)\s+)?(?P<each>\w{1,40})\s+(?:in|of)\b|\bread\s+(?:-\w+\s+)?(?P<read>\w{1,40})|\{(?P<many>[\w\s,]{1,80})\}\s*="
+    r"|\bfor\s+(?:\(?(?:const|let|var)\s+)?(?P<each>\w{1,40})\s+(?:in|of)\b|\bread\s+(?:-\w+\s+)?(?P<read>\w{1,40})|\{(?P<many>[\w\s,:.]{1,200})\}\s{0,4}="
 )
 _PRINTS = lazy_compile(r"(?:\bconsole\.\w+|\bprint\w*)\s*\(\s*[\"'`][^\"'`\n]*$")  # a command in a printed text
 _CONSTRUCTOR = lazy_compile(r"\b(\w{1,40})\s*=\s*[^\n;]{0,120}\.constructor\b")
@@ -61,7 +62,7 @@ _KEY_OPTION = lazy_compile(r"(?:\s-i\s*|IdentityFile[ =]|--key[ =]|--cert[ =]|--
 _STARTS_PROGRAM = lazy_compile(r"sh$|exec|iex|invoke-", re.IGNORECASE)
 
 
-_READS = (SHELL_STORE, ENVIRONMENT, *(held for held, _ in TOKENS))
+_READS = (SHELL_STORE, ENVIRONMENT, TOKENS)
 _HALVES = ((_READS, (SENDS, _OPENS)), ((_DECODES, _FETCHES), (_RUNS, _CONSTRUCTOR)))  # both halves of each flow
 SOURCES = tuple(held.pattern for halves in _HALVES for half in halves for held in half)
 
@@ -72,29 +73,38 @@ class Statement(NamedTuple):
 
 
 class _Tokens:
-    """Tracks tokens that commands print, each with its own hosts, and the addresses that names are set to."""
+    """Tracks tokens of known services, each with its own hosts, and the addresses that names are set to."""
 
     def __init__(self, body: str) -> None:
-        self._made = [(held, hosts) for held, hosts in TOKENS if held.search(body)]
-        self._hosts: dict[str, re.Pattern[str]] = {}
+        self._made = bool(TOKENS.search(body))
+        self._hosts: dict[str, frozenset[re.Pattern[str]]] = {}
         self._places: dict[str, frozenset[str]] = {}
+        self._stored: set[str] = set()  # names of tokens from files, which no honest skill sends to an unknown place
 
-    def goes(self, text: str, names: set[str]) -> Literal["", "home", "away", "unknown"]:
+    def goes(self, text: str, names: set[str], channels: set[str]) -> Literal["", "home", "away", "unknown"]:
         """Whether a token in the statement goes to its own hosts, elsewhere, or to an unknown place; "" for a statement
         without one. It also remembers the names that the statement sets to a token or an address."""
         if not self._made:
             return ""
-        named = frozenset(ADDRESS.findall(text))
+        named, given, reads = (
+            frozenset((*ADDRESS.findall(text), *_HOST.findall(text))),
+            names_set(text),
+            tokens_read(text),
+        )
         if named:
-            self._places |= dict.fromkeys(names_set(text), named)
-        hosts = next((hosts for held, hosts in self._made if held.search(text)), None)
-        hosts = hosts or next((self._hosts[name] for name in names & self._hosts.keys()), None)
-        if hosts is None:
+            self._places |= dict.fromkeys(given, named)
+        hosts = frozenset(hosts_of(hit[0]) for hit in reads)
+        hosts = hosts.union(*(self._hosts[name] for name in names & self._hosts.keys()))
+        if not hosts:
             return ""
         named = named.union(*(self._places[name] for name in names & self._places.keys()))
-        if not all(hosts.search(host) for host in named):
+        if not all(own.search(host) for own in hosts for host in named):
             return "away"
-        self._hosts |= dict.fromkeys(names_set(text), hosts)
+        is_stored = bool(names & self._stored) or any(SHELL_STORE.search(hit[0]) for hit in reads)
+        if is_stored and not named and (SENDS.search(text) or _through(text, channels)):
+            return "away"
+        self._hosts |= dict.fromkeys(given, hosts)
+        self._stored |= given if is_stored else set()
         return "home" if named else "unknown"
 
 
@@ -108,7 +118,7 @@ def hits(body: str, may: Container[str]) -> Iterator[Hit]:
         text = one.text
         names = set(_NAME.findall(text))
         store, apart = _secret(text)
-        store, goes = store or bool(names & secret), tokens.goes(text, names)
+        store, goes = store or bool(names & secret), tokens.goes(text, names, channels)
         if goes and names & decoded:  # a decoded value hides the address
             goes = "away"
         carries = store or goes == "away" or (goes == "unknown" and bool(SENDS.search(text)))
@@ -162,9 +172,13 @@ def _run(one: Statement, decoded: set[str], runners: set[str]) -> Iterator[Hit]:
 
 
 def _secret(text: str) -> tuple[bool, bool]:
-    """Whether it reads a secret, and whether that is only the key that it logs in with."""
+    """Whether it reads a secret of no known service, and whether that is only the key that it logs in with."""
+    tokens = [hit.span() for hit in tokens_read(text)]
     found = [
-        hit for hit in SHELL_STORE.finditer(text) if not _UNREAD.search(text, max(hit.start() - 160, 0), hit.start())
+        hit
+        for hit in SHELL_STORE.finditer(text)
+        if not any(begin < hit.end() and hit.start() < end for begin, end in tokens)
+        and not _UNREAD.search(text, max(hit.start() - 160, 0), hit.start())
     ]
     keys = [hit for hit in found if _KEY_OPTION.search(text, max(hit.start() - 80, 0), hit.start())]
     if found:
