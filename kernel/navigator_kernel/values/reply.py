@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from navigator_kernel.errors import Interrupted
 from navigator_kernel.text import Language
 from navigator_kernel.values.approval import Approval, waiting_approval
 from navigator_kernel.values.chat import Spent
@@ -61,6 +62,11 @@ class Reply(Struct, frozen=True, kw_only=True):
     answer: Mapping[str, str] | None = None
     usage: Spent = field(default_factory=Spent)
     models: tuple[str, ...] = ()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the person stopped a model at its work, which can go on."""
+        return bool(self.report.progress) and self.report.data.get("code") == Interrupted.code
 
     @property
     def approval(self) -> Approval | None:

@@ -92,11 +92,11 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
     for text in filter(None, (reply.question, reply.open)):
         note(text)
     if waits and not in_chat and not can_answer():
-        note(say("notice.resume", language, command=command_for(reply.session, app.root_flag)))
+        note(say("notice.resume", language, command=command_for(reply.session, app.root_flag, app.rights)))
         if word := reply.report.data.get("allow"):
             note(say("notice.allow", language, word=shlex.quote(str(word))))
     if not waits and not in_chat and is_unfinished(reply.session):
-        note(say("notice.continue", language, command=command_for(reply.session, app.root_flag)))
+        note(say("notice.continue", language, command=command_for(reply.session, app.root_flag, app.rights)))
     how = app.settings.sections
     _beside(reply.sections, "off" if waits and how == "compact" else how, form, language)
 
@@ -153,7 +153,11 @@ def _answer(report: Report, form: str, style: Style, language: Language, *, stre
         click.echo(text, nl=not text.endswith("\n"))
         return
     form = "auto" if form == "prompt" else form
+    made = [(clean(str(file["path"]), lines=False), f"{file['size']:,}") for file in report.data.get("written", ())]
+    files = [say("reply.file", language, path=path, size=size) for path, size in made]
     if form == "auto" and report.raw is None and (report.unanswered or report.data.get("type") == "Unfinished"):
+        for text in files:
+            note(text)
         _failed(report, style)
         return
     if form not in {"auto", "detail"} or not report.by_model or report.raw is None:
@@ -164,8 +168,8 @@ def _answer(report: Report, form: str, style: Style, language: Language, *, stre
         return
     if not streamed:
         model_text(_whole(report))
-    for file in report.data.get("written", ()):
-        note(say("reply.file", language, path=clean(str(file["path"]), lines=False), size=f"{file['size']:,}"))
+    for text in files:
+        note(text)
     if report.data.get("incomplete"):
         note(say("model.incomplete", language))
     if report.state != "success":
