@@ -178,3 +178,12 @@ def test_a_step_of_a_workflow_that_hits_a_bound_stops_the_run_and_continues_its_
     assert told["report"]["state"] == "success", told["report"]
     went_on = of_phase_two(server)[3]
     assert went_on["messages"][-1]["content"] == "Go on." and went_on["tools"]
+
+
+def test_a_disarmed_folder_is_one_line_of_the_reply(here: Place, server: WireServer) -> None:
+    command = "mkdir -p .git/hooks && echo a > .git/hooks/a && echo b > .git/hooks/b && echo c > c.txt"
+    says(server, Said(calls=[("run", json.dumps({"command": command}))]), DONE)
+    shown = here.run("ask", "--allow", "run", "/song-writer a repository")
+    lines = [line for line in shown.err.split("\n") if line.startswith("file: ")]
+    names = [line.partition("/workspace/")[2].partition("/")[2] for line in lines]
+    assert names == ["c.txt (2 bytes)", ".git.disarmed/ (4 bytes)"], shown.err

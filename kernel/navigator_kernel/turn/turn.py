@@ -193,8 +193,9 @@ def _finish(reply: Reply, kernel: Kernel, emit: Emit, *, has_step: bool) -> None
         emit(RunContent(text="\n".join([reply.report.summary, *ways])))
     sections = {name: lines for name, lines in reply.sections.to_dict().items() if lines}
     report, outcome = reply.report, (reply.answer or {}).get("outcome", "")
-    kept = [*report.data] if not has_step else ["files", "hint"] if is_unfinished(reply.session) else []
-    data = kernel.redact({key: report.data[key] for key in kept if key in report.data})
+    data = {} if has_step else kernel.redact(dict(report.data))
+    if has_step and is_unfinished(reply.session):
+        data = kernel.redact({name: report.data[name] for name in ("files", "hint") if name in report.data})
     answer = "" if outcome == "other" else outcome
     if reply.is_stopped:
         emit(RunCancelled(reason=STOPPED, data=data))

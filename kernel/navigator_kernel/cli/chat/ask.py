@@ -191,7 +191,8 @@ def open_session(app: App, name: str | None, text: str = "") -> Session:
     session = app.turns.session(name, text)
     if is_interrupted(session.approval) and session.approval is not None:
         asked = shorten(escape_controls(session.approval.packets[0].task_spec.intent), SHOWN)
-        note(say("notice.interrupted", app.spoken, asked=asked))
+        for line in say("notice.interrupted", app.spoken, asked=asked).split("\n"):
+            note(line)
     return session
 
 
