@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from navigator_kernel.errors import KernelError
+from navigator_kernel.errors import Interrupted, KernelError
 from navigator_kernel.events import (
     ApprovalRequested,
     Body,
@@ -95,7 +95,8 @@ async def run_turn(
         )
         reply = compose(plan.decision, outcome.orders, outcome.reports, summary, kernel.clock)
         reply = attach_answer(reply, request)  # /master-orchestrator has its own form of answer
-        reply = replace(reply, usage=counted.spent, models=tuple(counted.models))
+        is_stopped = bool(reply.report.progress) and reply.report.data.get("code") == Interrupted.code
+        reply = replace(reply, usage=counted.spent, models=tuple(counted.models), is_stopped=is_stopped)
     except BaseException as error:
         if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)):
             emit(RunCancelled(reason=STOPPED))

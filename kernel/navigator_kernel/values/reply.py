@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from navigator_kernel.errors import Interrupted
 from navigator_kernel.text import Language
 from navigator_kernel.values.approval import Approval, waiting_approval
 from navigator_kernel.values.chat import Spent
@@ -45,6 +44,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     `workflow` is the workflow of the turn, `question` its question before it continues. `open` names what is still
     open, or no longer, beside the matter of the turn, `answer` says what the message meant: `{outcome, value?}`.
     `usage` is that of all requests to models in the turn, with routing and failed ones, `models` those that were asked.
+    `is_stopped` says that the person stopped a model at its work, which can go on.
     """
 
     run: str
@@ -62,11 +62,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     answer: Mapping[str, str] | None = None
     usage: Spent = field(default_factory=Spent)
     models: tuple[str, ...] = ()
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether the person stopped a model at its work, which can go on."""
-        return bool(self.report.progress) and self.report.data.get("code") == Interrupted.code
+    is_stopped: bool = False
 
     @property
     def approval(self) -> Approval | None:
