@@ -70,9 +70,10 @@ class UICommand(Struct, frozen=True, kw_only=True):
 
 class RunCompleted(Struct, frozen=True, kw_only=True):
     """The turn ended with a reply; `sections` are its sections by name (X-41). `data` is that of a reply that no step
-    made, such as the skills that a question offers; the data of a step is in its StepCompleted. `answer` is the word
-    for what the message meant to what was open or had just run (`yes`, `no_with_reason`, `follow_up`), empty for a new
-    request."""
+    made, such as the skills that a question offers, and of unfinished work its files and how to go on; the data of a
+    step is in its StepCompleted. `answer` is the word for what the message meant to what was open or had just run
+    (`yes`, `no_with_reason`, `follow_up`), empty for a new request.
+    """
 
     state: str
     summary: str
@@ -88,9 +89,10 @@ class RunError(Struct, frozen=True, kw_only=True):
 
 
 class RunCancelled(Struct, frozen=True, kw_only=True):
-    """The turn was cancelled."""
+    """The turn was cancelled; `data` as in RunCompleted."""
 
     reason: str
+    data: Mapping[str, Json] = field(default_factory=dict)
 
 
 class RouteDecided(Struct, frozen=True, kw_only=True):

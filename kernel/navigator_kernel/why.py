@@ -131,6 +131,9 @@ def lines_of(event: Event, language: Language = "en") -> list[str]:
     if event.type == "ToolsLeftOut":
         names = ", ".join(clean(name, lines=False) for name in data["tools"])
         return [_shortened(f"  left out   {names}: {data['skill']} names these tools, and they are not offered here")]
+    if event.type == "StepCompleted":
+        notes = data["report"]["data"].get("diagnostics", ())
+        return [_shortened(say("why.note", language, text=clean(str(one["msg"]), lines=False))) for one in notes]
     if event.type == "RunCompleted":
         return [_line(event.type, language, data), *_sections(data.get("sections", {}))]
     return [_line(event.type, language, data)] if f"why.event.{event.type}" in sentences() else []

@@ -79,8 +79,12 @@ def waiting(here: Place) -> list[tuple[str, str]]:
 def test_the_same_message_or_a_yes_continues_with_it(here: Place, server: WireServer, answer: str) -> None:
     killed(here, server, "--session", "s")
     assert waiting(here) == [("s", "interrupted")]
+    listed = here.run("session", "show", "s")
+    assert listed.out.startswith(f"> {MESSAGE}\n") and "continues it without repeating" in listed.out
+    assert "to answer: navigator ask --session s yes" in listed.err
     shown = here.run("ask", "--session", "s", answer)
     assert shown.code == 0 and "It is written." in shown.out and "interrupted when its process was stopped" in shown.err
+    assert "\n`yes`, or the same message, continues it" in shown.err
     assert len(list((here.root / "mybox/workspace").glob("*/song.txt"))) == 1
     assert [request.body["messages"][-1]["role"] for request in server.requests] == ["user", "tool", "tool"]
     assert waiting(here) == [("s", "")] and len(here.runs()) == 1

@@ -20,6 +20,7 @@ from cli.terminals import terminal
 from models.wire_server import HELLO, Said, WireServer, serving
 from navigator_kernel.cli.chat.question import OpenQuestion, command_for, open_question
 from navigator_kernel.cli.output import width
+from navigator_kernel.cli.project import App
 from navigator_kernel.text import Language
 from navigator_kernel.values.request import PendingApproval, PendingQuestion, Session
 from navigator_kernel.values.workflow import PLAN, REPEAT
@@ -320,8 +321,10 @@ def test_from_a_pipe_the_hint_is_the_command_that_answers(here: Place, message: 
     ids=["approval", "one", "several", "parameter"],
 )
 def test_the_command_is_quoted_for_a_shell(session: Session, answer: str) -> None:
-    words = shlex.split(command_for(session, "/a b/it's"))
-    assert words == ["navigator", "--root", "/a b/it's", "ask", "--session", "s", answer]
+    rights = App(allow=("run", "edit:it's/"), read_only=True).rights
+    words = shlex.split(command_for(session, "/a b/it's", rights))
+    given = ["--allow", "run,edit:it's/", "--read-only"]
+    assert words == ["navigator", "--root", "/a b/it's", "ask", "--session", "s", *given, answer]
     assert wrong(words[1:]) == ""
 
 

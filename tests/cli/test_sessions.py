@@ -73,6 +73,17 @@ def digest(here: Place, session: str = "s") -> str:
     return hashlib.sha256(json.dumps(history(here, session)).encode()).hexdigest()
 
 
+def test_a_session_that_waits_is_shown_with_its_message_and_its_question(here: Place) -> None:
+    ask(here, "创建任务")
+    shown = here.run("session", "show", "s")
+    assert shown.out.split("\n")[:2] == ["> 创建任务", "  task_manager 需要：任务内容是什么"]
+    assert 'to answer: navigator ask --session s "…"' in shown.err
+    waits = here.json("session", "show", "s")["waits"]
+    assert (waits["message"], waits["question"]) == ("创建任务", "task_manager 需要：任务内容是什么")
+    ask(here, "买牛奶")
+    assert here.json("session", "show", "s")["waits"] is None
+
+
 @pytest.mark.wide
 @pytest.mark.requirement("RTE-29", "RTE-31")
 def test_an_answer_and_the_message_it_answers_are_worked_on_together(here: Place) -> None:

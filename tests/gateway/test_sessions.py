@@ -12,6 +12,7 @@ from gateway.served import Person, Served, edit_of, sent
 from models.wire_server import HELLO, Said, WireServer
 from specialist.turns import says
 
+WRITE = Said(calls=[("write", '{"file_path": "a.txt", "content": "x"}')])
 DELETE = '{"task_id": %d}'
 
 
@@ -169,6 +170,37 @@ def test_a_run_is_stopped_and_its_stream_ends(served: Served, model: WireServer)
         free.set()
         assert client.get(f"/api/runs/{run}").json()["state"] == "cancelled"
         assert client.delete(f"/api/runs/{run}").status_code == 404
+
+
+def test_a_run_that_is_stopped_or_fails_after_some_work_names_the_files_and_goes_on(
+    served: Served, model: WireServer
+) -> None:
+    import threading
+
+    begun, done = threading.Event(), Said(text="All of it is done.")
+    answers = iter([WRITE, Said(mode="hangs"), Said(mode="failed"), done])
+
+    def scripted(_messages: Any, _number: int) -> Said:
+        if (said := next(answers)).mode == "hangs":
+            begun.set()
+        return said
+
+    model.scripts["worker"] = scripted
+    with served.client() as client:
+        run = client.post("/api/sessions/halted/runs", json={"message": "/song-writer a file"}).json()["run"]
+        assert begun.wait(20)
+        assert client.delete(f"/api/runs/{run}").status_code == 204
+        with client.stream("GET", f"/api/runs/{run}/events") as stream:
+            ended = list(sent(stream))[-1]
+        assert client.get(f"/api/runs/{run}").json()["state"] == "cancelled"
+        error = ended.data["payload"]["error"]
+        assert (ended.event, error["type"]) == ("RunError", "Cancelled")
+        assert error["files"] == [f"mybox/workspace/{run}/a.txt"] and error["hint"].startswith("say continue")
+    failed = served.chat("continue", "halted")[-1].data["payload"]
+    assert (failed["state"], failed["data"]["files"]) == ("error", error["files"])
+    assert failed["data"]["hint"].startswith("say continue")
+    assert failed["sections"]["state_update"][-1] == "say continue to go on with the work"
+    assert served.chat("continue", "halted")[-1].data["payload"]["summary"] == done.text
 
 
 def test_a_reader_that_goes_away_ends_nothing(served: Served, model: WireServer) -> None:

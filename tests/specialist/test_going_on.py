@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,74 @@ def test_a_terminal_shows_how_far_the_work_is_and_how_to_go_on(here: Place, mine
         assert DONE.text in screen.wait_for(DONE.text)
 
 
+def until_stopped(server: WireServer, *before: Said) -> None:
+    """The model gives the answers `before`, then none until the turn is stopped, and then that all is done."""
+    answers = iter([*before, Said(mode="hangs"), DONE])
+    server.scripts["worker"] = lambda _messages, _number: next(answers)
+
+
+def waits_for(server: WireServer, count: int) -> None:
+    """Waits until the model was asked so often."""
+    end = time.monotonic() + 30
+    while len(server.requests) < count:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.requirement("SAF-7")
+@pytest.mark.parametrize("named", [(), ("--session", "s")])
+def test_a_stop_names_the_files_and_the_command_that_goes_on(
+    here: Place, mine: Path, server: WireServer, named: tuple[str, ...]
+) -> None:
+    until_stopped(server, write("a.txt"))
+    with terminal(here, "ask", *named, "/song-writer a file", columns=300) as screen:
+        waits_for(server, 2)
+        screen.type("\x03")
+        shown = screen.rest()
+        assert screen.process.returncode == 130
+    assert "stopped" in shown and "/a.txt" in shown and "say continue" in shown
+    assert here.runs()[0][-1]["type"] == "RunCancelled"
+    command = shown.partition("to go on: navigator ")[2].partition("\n")[0].split()
+    again = here.json(*command)
+    assert (again["exit_code"], again["report"]["raw"]) == (0, DONE.text)
+    assert [Path(path).name for path in again["report"]["data"]["files"]] == ["a.txt"]
+    assert of_phase_two(server)[-1]["messages"] == of_phase_two(server)[1]["messages"], "nothing is repeated"
+
+
+def test_a_stop_in_a_chat_leaves_the_work_open(here: Place, mine: Path, server: WireServer) -> None:
+    until_stopped(server, write("a.txt"))
+    with terminal(here, "chat", columns=300) as screen:
+        screen.wait_for("> ")
+        screen.type("/song-writer a file\n")
+        waits_for(server, 2)
+        screen.type("\x03")
+        assert "/a.txt" in screen.wait_for("say continue")
+        screen.wait_for("> ")
+        screen.type("continue\n")
+        assert DONE.text in screen.wait_for(DONE.text)
+
+
+def test_a_call_that_was_stopped_at_its_work_is_asked_about_before_it_is_repeated(
+    here: Place, mine: Path, server: WireServer
+) -> None:
+    command = "echo x >> b.txt; sleep 60"
+    answers = iter([write("a.txt"), Said(calls=[("run", json.dumps({"command": command}))]), DONE])
+    server.scripts["worker"] = lambda _messages, _number: next(answers)
+    with terminal(here, "ask", "--allow", "run", "--session", "s", "/song-writer a file", columns=300) as screen:
+        end = time.monotonic() + 30
+        while not list((here.root / "mybox/workspace").glob("*/b.txt")):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        screen.type("\x03")
+        screen.rest()
+        assert screen.process.returncode == 130
+    again = here.json("ask", "--allow", "run", "--session", "s", "continue")
+    assert (again["exit_code"], again["report"]["state"]) == (9, "pending")
+    assert "may have had an effect" in again["report"]["summary"], again["report"]["summary"]
+    (file,) = (here.root / "mybox/workspace").glob("*/b.txt")
+    assert file.read_text() == "x\n"
+
+
 @pytest.mark.parametrize("on", ["continue", "继续"])
 def test_a_question_about_work_that_stopped_does_not_drop_it(
     here: Place, mine: Path, server: WireServer, on: str
@@ -109,3 +178,12 @@ def test_a_step_of_a_workflow_that_hits_a_bound_stops_the_run_and_continues_its_
     assert told["report"]["state"] == "success", told["report"]
     went_on = of_phase_two(server)[3]
     assert went_on["messages"][-1]["content"] == "Go on." and went_on["tools"]
+
+
+def test_a_disarmed_folder_is_one_line_of_the_reply(here: Place, server: WireServer) -> None:
+    command = "mkdir -p .git/hooks && echo a > .git/hooks/a && echo b > .git/hooks/b && echo c > c.txt"
+    says(server, Said(calls=[("run", json.dumps({"command": command}))]), DONE)
+    shown = here.run("ask", "--allow", "run", "/song-writer a repository")
+    lines = [line for line in shown.err.split("\n") if line.startswith("file: ")]
+    names = [line.partition("/workspace/")[2].partition("/")[2] for line in lines]
+    assert names == ["c.txt (2 bytes)", ".git.disarmed/ (4 bytes)"], shown.err

@@ -113,3 +113,24 @@ def test_a_model_that_asks_for_no_skill_that_exists_gets_the_names_and_ends_in_a
     told = direct.json("ask", "Hello, who are you?")
     assert (told["exit_code"], told["report"]["raw"]) == (0, HELLO.text)
     assert "no skill is called EinLu" in results(server)[0] and "song-writer" in results(server)[0]
+
+
+@pytest.mark.requirement("X-43")
+def test_the_person_is_told_that_a_skill_has_no_tools_until_they_trust_it(here: Place, server: WireServer) -> None:
+    """Its text is used without a question, so without this line nobody would know why its model does nothing."""
+    says(server, HELLO)
+    assert "song-writer" not in here.run("ask", "/song-writer a song").err, "it is trusted"
+    file = here.root / ".claude/skills/song-writer/SKILL.md"
+    file.write_text(f"{file.read_text()}Rhyme twice.\n")
+    line = "song-writer has changed since you accepted it, so its model has no tools"
+    shown = here.run("ask", "/song-writer a song")
+    assert shown.code == 0 and line in shown.err and "navigator skill trust song-writer" in shown.err
+    told = here.json("ask", "/song-writer a song")
+    assert [one["code"] for one in told["report"]["data"]["diagnostics"]] == ["untrusted"]
+    assert line in here.said("why", told["run"])
+    assert "song-writer has changed since you accepted it" in here.run("doctor").out
+    here.write({".claude/skills/newcomer/SKILL.md": skill_text("newcomer", "writes letters")})
+    assert "newcomer 在此未获信任" in here.run("--language", "zh", "ask", "/newcomer 写一封信").err
+    says(server, call("skill", name="newcomer"), HELLO)
+    server.requests.clear()
+    assert "newcomer is not trusted here, so the model could not load it" in here.run("ask", "why is it blue?").err

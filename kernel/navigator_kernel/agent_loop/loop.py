@@ -106,6 +106,7 @@ class AgentLoop(Struct, kw_only=True):
     spent: Spent = field(default_factory=Spent)  # before this task, in the same turn
     commands: dict[str, tuple[UICommand, ...]] = field(default_factory=dict)  # by the id of their call
     effects: dict[str, None] = field(default_factory=dict)  # tools that changed something, with the file, in order
+    told: dict[str, None] = field(default_factory=dict)  # notes of tools for the person
     progress: AgentState = field(default_factory=AgentState)  # the last state reached
     keep: Callable[[AgentState], None] = lambda _progress: None  # called before and after each tool call
     loads: Callable[[str], AgentTask] | None = None  # the task of a skill that the model loads
@@ -340,6 +341,9 @@ class AgentLoop(Struct, kw_only=True):
                     answer = await self._answered(call)
                 except ConsentNeeded as asked:
                     raise ApprovalRequired(self.progress, asked) from asked
+                except asyncio.CancelledError:  # whether it acted is not known
+                    self.progress = replace(self.progress, begun=call.id)
+                    raise
             if answer.skill and self._load(answer.skill):
                 answer = replace(answer, text=f"{answer.text}\n\n{environment(replace(self.work, now=''))}".strip())
                 self.progress = replace(self.progress, skill=answer.skill, workspace=self.work.workspace)
@@ -401,6 +405,8 @@ class AgentLoop(Struct, kw_only=True):
         state = "refused" if declined else "error" if answer.failed else "success"
         if answer.commands:
             self.commands[call.id] = answer.commands
+        if answer.note:
+            self.told[answer.note] = None
         if answer.changed:
             path, root = (arguments or {}).get("file_path", (arguments or {}).get("to")), Path(self.work.project)
             named = f" {shown_path(root / path, root)}" if isinstance(path, str) else ""

@@ -59,7 +59,8 @@ class SkillTool(Struct, frozen=True):
         except KernelError as error:
             return ToolAnswer(text=error.message, failed=True)
         if executor.standing == "unknown":
-            return ToolAnswer(text=say("tool.unknown_skill", work.language, name=found.name), failed=True)
+            note = say("skill.unloaded", work.language, skill=found.name)
+            return ToolAnswer(text=say("tool.unknown_skill", work.language, name=found.name), failed=True, note=note)
         if found.kind == "A" or not found.implicit or executor.is_changed:
             return ToolAnswer(text=say("tool.not_text", work.language, name=found.name), failed=True)
         text = found.sop[:MOST] or found.system_prompt[:MOST]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -15,10 +16,11 @@ from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.autoload import disarmed_last
 from navigator_kernel.adapters.files.tree import walk_inside
+from navigator_kernel.adapters.stores.underway import ENDED
 from navigator_kernel.agent_loop.loop import AgentLoop, ApprovalRequired, Budget, End
 from navigator_kernel.agent_loop.skill_tool import NAME as SKILL_TOOL
 from navigator_kernel.agent_loop.skill_tool import likely_skills
-from navigator_kernel.errors import Damaged, IntegrityMismatch, KernelError, TimedOut
+from navigator_kernel.errors import Damaged, IntegrityMismatch, Interrupted, KernelError, TimedOut
 from navigator_kernel.language.chinese import approval_in, in_language
 from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.language.wording import right_in, say
@@ -83,6 +85,10 @@ class Specialist(Struct, kw_only=True):
         except KernelError as error:
             report = self.failed(error, loop.work if loop else work, loop.progress if loop else AgentState(), began)
             report = report if loop else replace(report, unanswered=False)
+        except asyncio.CancelledError as error:
+            if loop is None or not loop.progress.has_worked or ENDED in error.args:
+                raise
+            report = self.failed(Interrupted("stopped"), loop.work, loop.progress, began)  # the turn ends with it
         private = work.private or (loop is not None and has_read(loop.progress))
         report = replace(report, private=private)
         return report if loop is None else self.closed(loop, report, emit)
@@ -112,7 +118,10 @@ class Specialist(Struct, kw_only=True):
             return replace(task, private=task.private or self._recalls(task.history))
         executor = self.catalogue.create_executor(packet.task_spec.target)
         skill, (guide, request), limit = executor.skill, parts(prepared), packet.constraints.timeout
-        backend = str(prepared.data.get("backend", ""))
+        backend, tools, note = str(prepared.data.get("backend", "")), self._tools(executor, packet), ""
+        if executor.standing == "unknown" and not tools and not skill.tools:
+            key = "skill.changed_since" if executor.was_accepted else "skill.untrusted"
+            note = say(key, task.language, skill=escape_controls(skill.name))
         history = task.history if skill.inherit_history else ()
         return replace(
             task,
@@ -125,7 +134,8 @@ class Specialist(Struct, kw_only=True):
             history=history,
             private=task.private or self._recalls(history),
             model=backend,
-            **self._tools(executor, packet),
+            **tools,
+            note=note,
             unknown=skill.backend if skill.backend and not self.models.knows(skill.backend) else "",
             limit=limit if limit < (skill.timeout or self.usual) else skill.timeout or 0.0,
         )
@@ -215,9 +225,10 @@ class Specialist(Struct, kw_only=True):
         if work.unknown:
             said = say("backend.unknown", work.language, backend=escape_controls(work.unknown), model=progress.model)
             data["diagnostics"] = [{"code": "backend-unknown", "msg": said}]
-        if progress.notes:
+        if work.note or loop.told or progress.notes:
+            untrusted = [{"code": "untrusted", "msg": note} for note in (work.note, *loop.told) if note]
             stood_in = [{"code": "fallback", "msg": note} for note in progress.notes]
-            data["diagnostics"] = [*data.get("diagnostics", ()), *stood_in]
+            data["diagnostics"] = [*data.get("diagnostics", ()), *untrusted, *stood_in]
         data |= _files(work)
         text, meta = without_commands(clean(progress.text)).strip(), self._meta(work, began)
         if end == "done":
@@ -253,7 +264,7 @@ class Specialist(Struct, kw_only=True):
             told.pop("tried", None)
         message, hint = failure_text(told, work.language)
         told |= {"msg": message, "hint": hint} if message else {}
-        if has_read(progress):
+        if progress.has_worked:
             told["hint"] = _go_on(work, str(told.get("hint", "")))
         data: dict[str, Any] = {**({"skill": work.skill} if work.skill else {}), **told}
         data |= {"usage": progress.spent.to_dict()} if progress.spent.requests else {}

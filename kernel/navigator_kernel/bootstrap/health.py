@@ -474,12 +474,16 @@ def _skills(project: Project) -> Iterator[Finding]:
     catalogue, lifecycle = project.catalogue, project.lifecycle
     yield _tried("skills", lambda: numbered(len(catalogue.list_resources()), "resource"), "fix the named file")
     try:
-        notes = catalogue.diagnostics()
+        notes, skills = catalogue.diagnostics(), catalogue.list_resources()
+        changed = [skill.name for skill in skills if catalogue.create_executor(skill.namespace).was_accepted]
     except KernelError:
-        notes = ()
+        notes, changed = (), []
     for note in notes:
         state: State = "damaged" if note.level == "error" else "note"
         yield Finding(what=f"manifest {note.code}", state=state, detail=f"{note.path}: {note.message}")
+    for name in changed:
+        detail = f"{name} has changed since you accepted it; its model has no tools"
+        yield Finding(what="trust", state="note", detail=detail, remedy=f"navigator skill trust {name}")
     yield _tried("records", lambda: f"{numbered(lifecycle.check(), 'skill')} recorded", _REPAIR)
     yield _tried(
         "receipts",

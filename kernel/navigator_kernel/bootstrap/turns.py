@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
@@ -104,6 +105,7 @@ class Turns(Struct, frozen=True):
         agreed: Sequence[str] = (),
         missed: Callable[[Busy], None] | None = None,
         allow: Callable[[Resumed], None] = lambda _resumed: None,
+        stopped: Callable[[Reply], None] = lambda _reply: None,
     ) -> Reply:
         """Runs one turn and returns the reply; `keep` says when its session is saved: with "waiting" only if it waits
         for an answer. `agreed` lists subjects that the person agreed to for this turn alone; `allow` raises an error if
@@ -112,14 +114,15 @@ class Turns(Struct, frozen=True):
         A session that is kept takes one turn after another, in the order in which they were asked for. Busy if that
         takes too long (`adapters/stores/sessions.py`), or if the session was continued elsewhere meanwhile and the
         message answers what it asked before or asks now; a workflow that was carried out all the same returns its
-        reply, and `missed` is called with the error.
+        reply, and `missed` is called with the error. A cancelled turn ends in a CancelledError; `stopped` is called
+        before, if a model had worked, with the reply from which its work can go on.
         """
         self.project.refuse_replaced()
         if keep != "always":
-            return await self._take(message, session, listeners, keep, run, agreed, missed, allow)
+            return await self._take(message, session, listeners, keep, run, agreed, missed, allow, stopped)
         async with self.project.sessions.queue.turn(session.id, warn):
             session = self._continued(message, session)
-            return await self._take(message, session, listeners, keep, run, agreed, missed, allow)
+            return await self._take(message, session, listeners, keep, run, agreed, missed, allow, stopped)
 
     def _continued(self, message: Message, session: Session) -> Session:
         """The stored session if it is newer than `session`, which the message was written for; without consents that
@@ -153,6 +156,7 @@ class Turns(Struct, frozen=True):
         agreed: Sequence[str],
         missed: Callable[[Busy], None] | None,
         allow: Callable[[Resumed], None],
+        stopped: Callable[[Reply], None],
     ) -> Reply:
         project, owner = self.project, owner_of_session(session.id)
         if owner:  # earlier versions wrote to folders without an owner, which are closed now
@@ -191,6 +195,9 @@ class Turns(Struct, frozen=True):
                     if reply.workflow is None or missed is None:
                         raise
                     missed(error)
+        if reply.is_stopped:
+            stopped(reply)
+            raise asyncio.CancelledError
         return reply
 
 

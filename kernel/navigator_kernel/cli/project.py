@@ -38,6 +38,12 @@ class App(Struct, kw_only=True, dict=True):
     allow: tuple[str, ...] = ()
     _open: ExitStack = field(default_factory=ExitStack)
 
+    @property
+    def rights(self) -> tuple[str, ...]:
+        """The options that give a further command the rights of this one."""
+        flags = (*(["--read-only"] if self.read_only else []), *(["--unsafe-no-sandbox"] if self.unsafe else []))
+        return (*(["--allow", ",".join(self.allow)] if self.allow else []), *flags)
+
     @cached_property
     def root(self) -> Path:
         return find_root(Path.cwd(), self.root_flag)

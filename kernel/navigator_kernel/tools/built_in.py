@@ -258,6 +258,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         if place.zone == "skill":
             raise UsageProblem("the skill's own files are read-only", hint=f"write to {work.workspace}")
         refuse_autoloaded(place.root, place.parts, by_name=place.zone == "workspace")
+        diff = f"\n{cut_text(await change.diff(), ANSWER)}" if call.name == EDIT else ""  # a stop here writes nothing
         if place.zone == "workspace":
             self._ask(work, also)
             self.intend(work.run, _digest(change.before), _digest(change.after))
@@ -273,7 +274,6 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             self.change(work.run, change)
         digest = _digest(change.after)
         self.audit.record("wrote", run=work.run, path=str(place.path), sha256=digest, skill=work.skill)
-        diff = f"\n{cut_text(await change.diff(), ANSWER)}" if call.name == EDIT else ""
         text = say("tool.wrote", work.language, path=str(place.path), size=f"{size:,}")
         return ToolAnswer(text=clean(f"{text}{diff}"), changed=place.zone != "workspace")
 

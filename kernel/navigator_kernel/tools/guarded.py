@@ -87,7 +87,8 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
                 return ToolAnswer(text=say("tool.noted", work.language))
             self.audit.record("refused", run=work.run, subject=f"tool:{name}", skill=work.skill, why="not declared")
             offered = ", ".join(spec.name for spec in self.offered(work))
-            return ToolAnswer(text=say("tool.unknown", work.language, tool=name, offered=offered), failed=True)
+            key = "tool.unknown" if offered else "tool.none"
+            return ToolAnswer(text=say(key, work.language, tool=name, offered=offered), failed=True)
         return await self._asked(self._known(work)[name], work, call, arguments)
 
     async def _asked(

@@ -27,7 +27,7 @@ from navigator_kernel.values.request import (
     mark,
 )
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Unknown, Workflow
-from navigator_kernel.values.work import with_progress
+from navigator_kernel.values.work import is_unfinished, with_progress
 from navigator_kernel.values.workflow import PLAN, WorkflowView
 
 if TYPE_CHECKING:
@@ -393,7 +393,7 @@ def _updates(reports: Sequence[Report], session: Session, language: Language) ->
             say("state.sticky", language, agent=session.sticky.agent, target=escape_controls(session.sticky.target))
         )
     if session.retry:
-        lines.append(say("state.retry", language))
+        lines.append(say("hint.go_on" if is_unfinished(session) else "state.retry", language))
     if session.failures >= FAILURES:
         lines.append(say("ask.failed_twice", language))
     return lines

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from navigator_kernel.errors import KernelError
+from navigator_kernel.errors import Interrupted, KernelError
 from navigator_kernel.events import (
     ApprovalRequested,
     Body,
@@ -36,12 +36,15 @@ from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.job import is_permanent
 from navigator_kernel.values.owner import one_look
 from navigator_kernel.values.rights import by_option
+from navigator_kernel.values.work import is_unfinished
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Kernel
     from navigator_kernel.turn.workflow_run import WorkflowOutcome
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.request import Message, PreprocessingResult, Session
+
+STOPPED = "stopped by the person"
 
 
 async def run_turn(
@@ -50,7 +53,8 @@ async def run_turn(
     """Takes one turn and returns the reply, with the session for the next turn. Each stage is a module of this package.
     `resumed` is what the message means in the session, if that was read before.
 
-    Every outcome is an event: RunCompleted, RunCancelled if the task is cancelled, RunError for an unexpected error.
+    Every outcome is an event: RunCompleted, RunCancelled if the task is cancelled, RunError for an unexpected error. A
+    cancelled task returns a reply if a model had worked (`Reply.is_stopped`).
     """
     if resumed is None:  # an answer to what is open, something about the last run, or a new message
         resumed = resume(message, session, kernel.clock.now())
@@ -91,11 +95,13 @@ async def run_turn(
         )
         reply = compose(plan.decision, outcome.orders, outcome.reports, summary, kernel.clock)
         reply = attach_answer(reply, request)  # /master-orchestrator has its own form of answer
-        reply = replace(reply, usage=counted.spent, models=tuple(counted.models))
+        is_stopped = bool(reply.report.progress) and reply.report.data.get("code") == Interrupted.code
+        reply = replace(reply, usage=counted.spent, models=tuple(counted.models), is_stopped=is_stopped)
     except BaseException as error:
-        emit(_ending(error))
         if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)):
+            emit(RunCancelled(reason=STOPPED))
             raise
+        emit(RunError(error={"type": type(error).__name__, "msg": str(error)}))
         raise as_error(error) from error  # an exit ends the turn, never the program
     finally:
         if kernel.models is not None:
@@ -187,14 +193,13 @@ def _finish(reply: Reply, kernel: Kernel, emit: Emit, *, has_step: bool) -> None
         ways = [f"- {way}" for way in reply.report.data.get("ways", ())]
         emit(RunContent(text="\n".join([reply.report.summary, *ways])))
     sections = {name: lines for name, lines in reply.sections.to_dict().items() if lines}
-    data = {} if has_step else kernel.redact(dict(reply.report.data))
     report, outcome = reply.report, (reply.answer or {}).get("outcome", "")
+    data = {} if has_step else kernel.redact(dict(report.data))
+    if has_step and is_unfinished(reply.session):
+        data = kernel.redact({name: report.data[name] for name in ("files", "hint") if name in report.data})
     answer = "" if outcome == "other" else outcome
+    if reply.is_stopped:
+        emit(RunCancelled(reason=STOPPED, data=data))
+        return
     emit(RunCompleted(state=report.state, summary=report.summary, sections=sections, data=data, answer=answer))
     kernel.finish_hook(reply)
-
-
-def _ending(error: BaseException) -> Body:
-    if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)):
-        return RunCancelled(reason="stopped by the person")
-    return RunError(error={"type": type(error).__name__, "msg": str(error)})

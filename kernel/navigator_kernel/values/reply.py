@@ -44,6 +44,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     `workflow` is the workflow of the turn, `question` its question before it continues. `open` names what is still
     open, or no longer, beside the matter of the turn, `answer` says what the message meant: `{outcome, value?}`.
     `usage` is that of all requests to models in the turn, with routing and failed ones, `models` those that were asked.
+    `is_stopped` says that the person stopped a model at its work, which can go on.
     """
 
     run: str
@@ -61,6 +62,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     answer: Mapping[str, str] | None = None
     usage: Spent = field(default_factory=Spent)
     models: tuple[str, ...] = ()
+    is_stopped: bool = False
 
     @property
     def approval(self) -> Approval | None:

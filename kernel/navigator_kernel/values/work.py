@@ -34,7 +34,7 @@ class AgentTask(Struct, frozen=True, kw_only=True):
     the session wrote, all absolute paths; `allowed` are the words of its `allowed-tools`.
     `begun` is the call that was active when a process was killed, and is made now; `intent` are the digests of its
     file before and after, if they were known by then. `likely` are lines about skills that may fit, for a message
-    without a skill."""
+    without a skill. `note` is a sentence for the person beside the answer: why the skill's model has no tools."""
 
     run: str
     step: int
@@ -62,6 +62,7 @@ class AgentTask(Struct, frozen=True, kw_only=True):
     begun: str = ""
     intent: tuple[str, ...] = ()
     likely: tuple[str, ...] = ()
+    note: str = ""
 
 
 class AgentState(Struct, frozen=True, kw_only=True):
@@ -70,9 +71,9 @@ class AgentState(Struct, frozen=True, kw_only=True):
     said to continue, `words` what they said then, until the model has it. `workspace` names the folder of its files,
     which stays the same when the task continues in another run. `refusal` is the person's reason against the waiting
     call, "" for a no without a reason and None if nothing was refused; `refused` are the calls that the person refused,
-    which are not asked about again; `notes` are sentences beside the answer. `begun` is the call that
-    was active when the process ended, `intent` the digests of the file that it was about to change, before and after.
-    `skill` is the resource and the digest of the skill that the model loaded, with `@` between them."""
+    which are not asked about again; `notes` are sentences beside the answer. `begun` is the call that was active when
+    the work ended, `intent` the digests of the file that it was about to change, before and after. `skill`
+    is the resource and the digest of the skill that the model loaded, with `@` between them."""
 
     messages: tuple[ChatMessage, ...] = ()
     rounds: int = 0
@@ -105,6 +106,11 @@ class AgentState(Struct, frozen=True, kw_only=True):
             return ()
         answered = {message.call for message in self.messages[asked + 1 :]}
         return tuple(call for call in self.messages[asked].calls if call.id not in answered)
+
+    @property
+    def has_worked(self) -> bool:
+        """Whether a call was made, or was under way when the work ended."""
+        return bool(self.begun) or any(message.role == "tool" for message in self.messages)
 
     @property
     def is_answered(self) -> bool:
@@ -179,7 +185,7 @@ def with_words(packet: Packet, words: str, *, only_again: bool) -> Packet | None
     on it yet. With `only_again` the words mean only that it should go on, and a model that has given no answer since
     its last call need not see them."""
     state = _state_in(packet)
-    if state is None or not any(message.role == "tool" for message in state.messages):
+    if state is None or not state.has_worked:
         return None
     words = words if state.is_answered or not only_again else ""
     return _continuing(packet, replace(state, words=words, spent_before=state.spent).kept())
@@ -204,7 +210,8 @@ def with_refusal(packet: Packet, why: str) -> Packet | None:
 
 class ToolAnswer(Struct, frozen=True, kw_only=True):
     """The result of a call: text and `files` for the model, whether it failed, `commands` for a user interface, whether
-    it `changed` anything, and the `skill` that it loaded, as in `AgentState`."""
+    it `changed` anything, the `skill` that it loaded, as in `AgentState`, and a `note` for the
+    person."""
 
     text: str
     failed: bool = False
@@ -212,3 +219,4 @@ class ToolAnswer(Struct, frozen=True, kw_only=True):
     changed: bool = False
     files: tuple[ShownFile, ...] = ()
     skill: str = ""
+    note: str = ""

@@ -102,7 +102,7 @@ class Dialogue(Struct, kw_only=True):
             if session.approval is not None or session.question is not None:
                 return self.code
         reply = self._take(message, session)
-        if waits_here:
+        if waits_here and not reply.is_stopped:
             self._answered(message, reply.session, reply.language)
         return self.code
 
@@ -117,7 +117,7 @@ class Dialogue(Struct, kw_only=True):
                 self.code, answer = Interrupted.exit_code, None
             if answer is None:
                 self.code = self.code or PENDING
-                note(say("notice.open", language, command=command_for(session, self.app.root_flag)))
+                note(say("notice.open", language, command=command_for(session, self.app.root_flag, self.app.rights)))
                 break
             self.kept = True  # a stored question must not be open for longer than this one
             spoken = self.app.language or question.language_of(answer)
@@ -191,25 +191,32 @@ def open_session(app: App, name: str | None, text: str = "") -> Session:
     session = app.turns.session(name, text)
     if is_interrupted(session.approval) and session.approval is not None:
         asked = shorten(escape_controls(session.approval.packets[0].task_spec.intent), SHOWN)
-        note(say("notice.interrupted", app.spoken, asked=asked))
+        for line in say("notice.interrupted", app.spoken, asked=asked).split("\n"):
+            note(line)
     return session
 
 
 def take_turn(app: App, message: Message, session: Session, listeners: Sequence[Listener], *, keep: bool) -> Reply:
     """Runs a turn and returns the reply; the session is saved with `keep`, or if it waits for an answer.
 
-    Interrupted if the person stopped it; its processes have ended by then.
+    Interrupted if the person stopped it; its processes have ended by then. If a model had worked, the reply says
+    what it made and how to go on.
     """
     ended_by: list[signal.Signals] = []
+    stopped: list[Reply] = []
     when: Keep = "always" if keep else "waiting"
-    turn = app.turns.take(replace(message, allow=app.allow), session, listeners, keep=when, missed=_missed)
+    turn = app.turns.take(
+        replace(message, allow=app.allow), session, listeners, keep=when, missed=_missed, stopped=stopped.append
+    )
     try:
         return asyncio.run(_stoppable(turn, ended_by))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
-        stopped = Interrupted("stopped", hint="nothing is half-written")
+        if stopped and not ended_by:
+            return stopped[0]
+        ended = Interrupted("stopped", hint="nothing is half-written")
         if ended_by:
-            stopped.data, stopped.exit_code = {"signal": ended_by[0].name}, 128 + ended_by[0]
-        raise stopped from error
+            ended.data, ended.exit_code = {"signal": ended_by[0].name}, 128 + ended_by[0]
+        raise ended from error
 
 
 def is_answer(message: Message, session: Session) -> bool:

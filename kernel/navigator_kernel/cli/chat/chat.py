@@ -60,7 +60,7 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
     if as_json:
         document({"session": session.id, "replies": [reply.to_dict() for reply in replies], "exit_code": code})
     elif session.approval is not None or session.question is not None:
-        note(say("notice.open", language, command=command_for(session, app.root_flag)))
+        note(say("notice.open", language, command=command_for(session, app.root_flag, app.rights)))
     return code if not sys.stdin.isatty() else 0
 
 

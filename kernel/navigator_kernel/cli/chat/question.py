@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -164,9 +164,9 @@ def read_line(prompt: str, offers: Callable[[str], list[str]] | None = None) -> 
     return input(prompt)
 
 
-def command_for(session: Session, root: str | None = None) -> str:
+def command_for(session: Session, root: str | None = None, rights: Sequence[str] = ()) -> str:
     """The command that answers the open question from a shell, or goes on with unfinished work. `root` is the project's
-    folder if it was named."""
+    folder if it was named, `rights` are the options about rights that were given."""
     question = session.question
     if question is None and session.approval is None and is_unfinished(session):
         answer = "continue"
@@ -175,4 +175,4 @@ def command_for(session: Session, root: str | None = None) -> str:
     else:
         answer = {0: '"…"', 1: "yes"}.get(len(question.options), "1")
     place = f" --root {shlex.quote(root)}" if root else ""
-    return f"navigator{place} ask --session {shlex.quote(session.id)} {answer}"
+    return f"navigator{place} ask {shlex.join(['--session', session.id, *rights])} {answer}"

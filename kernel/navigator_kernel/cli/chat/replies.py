@@ -15,6 +15,7 @@ import click
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.files.autoload import SUFFIX
 from navigator_kernel.cli.chat.question import can_answer, command_for
 from navigator_kernel.cli.output import (
     cut,
@@ -92,11 +93,11 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
     for text in filter(None, (reply.question, reply.open)):
         note(text)
     if waits and not in_chat and not can_answer():
-        note(say("notice.resume", language, command=command_for(reply.session, app.root_flag)))
+        note(say("notice.resume", language, command=command_for(reply.session, app.root_flag, app.rights)))
         if word := reply.report.data.get("allow"):
             note(say("notice.allow", language, word=shlex.quote(str(word))))
     if not waits and not in_chat and is_unfinished(reply.session):
-        note(say("notice.continue", language, command=command_for(reply.session, app.root_flag)))
+        note(say("notice.continue", language, command=command_for(reply.session, app.root_flag, app.rights)))
     how = app.settings.sections
     _beside(reply.sections, "off" if waits and how == "compact" else how, form, language)
 
@@ -153,19 +154,22 @@ def _answer(report: Report, form: str, style: Style, language: Language, *, stre
         click.echo(text, nl=not text.endswith("\n"))
         return
     form = "auto" if form == "prompt" else form
-    if form == "auto" and report.raw is None and (report.unanswered or report.data.get("type") == "Unfinished"):
-        _failed(report, style)
-        return
-    if form not in {"auto", "detail"} or not report.by_model or report.raw is None:
+    has_failed = report.unanswered or report.data.get("type") == "Unfinished"
+    is_failure = form == "auto" and report.raw is None and has_failed
+    if not is_failure and (form not in {"auto", "detail"} or not report.by_model or report.raw is None):
         if form == "auto" and as_sentence:
             lines(render_sentence(report, style))
         else:
             lines(render_report(report, FORMATS.get(form, "detail"), style))
         return
-    if not streamed:
+    if not streamed and not is_failure:
         model_text(_whole(report))
+    sizes: dict[str, int] = {}  # of each file, and of each disarmed folder with all that it holds
     for file in report.data.get("written", ()):
-        note(say("reply.file", language, path=clean(str(file["path"]), lines=False), size=f"{file['size']:,}"))
+        folder, disarmed, _ = str(file["path"]).partition(f"{SUFFIX}/")
+        sizes[folder + disarmed] = sizes.get(folder + disarmed, 0) + file["size"]
+    for path, size in sizes.items():
+        note(say("reply.file", language, path=clean(path, lines=False), size=f"{size:,}"))
     if report.data.get("incomplete"):
         note(say("model.incomplete", language))
     if report.state != "success":

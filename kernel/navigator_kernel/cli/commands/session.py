@@ -9,20 +9,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli.app import app_of, json_option, pass_app
+from navigator_kernel.cli.chat.question import command_for
 from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.language.wording import right_in, say
-from navigator_kernel.text import Language, escape_controls
+from navigator_kernel.text import Language, escape_controls, shorten
+from navigator_kernel.turn.answers import is_interrupted
+from navigator_kernel.values.request import Session
 from navigator_kernel.values.rights import right_of
+from navigator_kernel.values.work import is_unfinished
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
     from navigator_kernel.adapters.stores.underway import Left, Underway
     from navigator_kernel.values.request import Said
+
+
+SHOWN = 200  # characters of a message that was interrupted
 
 
 @click.group("session")
@@ -49,15 +57,33 @@ def listed(app: App, *, as_json: bool) -> None:
 @json_option
 @pass_app
 def show(app: App, *, name: str, last: int | None, as_json: bool) -> None:
-    """Print the messages of a session, and what it may do without a question."""
-    store = app.bare.sessions
-    session, said = store.load(name), store.history(name, last)
+    """Print the messages of a session, what it waits for, and what it may do without a question."""
+    left = [one for one in _underway(app).left() if one.session == name]
+    try:
+        session, said = app.bare.sessions.load(name), app.bare.sessions.history(name, last)
+    except NotFound:  # the turn was killed before its session was stored
+        if not left:
+            raise
+        session, said = Session(id=name), []
+    session = replace(session, approval=left[-1].order) if left and left[-1].turn == session.turn else session
+    approval, question = session.approval, session.question
+    message, asked = ("", "") if question is None else (question.original, question.question)
+    if approval is not None and (question is None or question.aside):
+        message, asked = approval.packets[0].task_spec.intent if approval.packets else "", approval.question
+    if is_interrupted(approval):
+        asked = say("notice.interrupted", app.spoken, asked=shorten(message, SHOWN))
+    command = command_for(session, app.root_flag) if asked or is_unfinished(session) else ""
     if as_json:
         rights = [_right(one, app.spoken) for one in session.grants]
         history = [_entry(one) for one in said]
-        document({"session": session.id, "turns": session.turn, "rights": rights, "history": history})
+        waits = {"message": message, "question": asked, "command": command} if command else None
+        document({"session": name, "turns": session.turn, "rights": rights, "history": history, "waits": waits})
     else:
-        lines([f"{'>' if one.role == 'user' else ' '} {one.text}" for one in said])
+        lines(f"{'>' if one.role == 'user' else ' '} {one.text}" for one in said)
+        lines(f"> {message}") if message else None
+        lines(f"  {asked}") if asked else None
+        if command:
+            note(say("notice.resume" if asked else "notice.continue", app.spoken, command=command))
         lines(_right(one, app.spoken)["means"] for one in session.grants)
 
 

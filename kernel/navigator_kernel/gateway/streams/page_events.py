@@ -47,7 +47,7 @@ def shown(event: Event, session: str, language: Language) -> Shown | None:
     """The event for a page; None for an event that pages do not get. A cancelled run ends with `RunError`."""
     body = event.body
     if isinstance(body, RunCancelled):
-        payload: dict[str, Any] = {"error": {"type": "Cancelled", "msg": body.reason}}
+        payload: dict[str, Any] = {"error": {"type": "Cancelled", "msg": body.reason, **body.data}}
         return Shown("RunError", _data(event, "RunError", session, payload))
     if not isinstance(body, SHOWN):
         return None

@@ -15,7 +15,7 @@ from navigator_kernel.skills.catalog.receipts import file_digest, folder_digest,
 from navigator_kernel.skills.formats.template import Filling, commands_in, fill, fill_argv
 from navigator_kernel.text import clean
 from navigator_kernel.values.job import Want, consent_subject
-from navigator_kernel.values.standing import Standing, install_subject, standing_of
+from navigator_kernel.values.standing import Standing, install_subject, skill_subject, standing_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -69,6 +69,12 @@ class SkillExecutor(Struct, frozen=True, kw_only=True, dict=True):
         if self.shipped:
             return "trusted"
         return standing_of(self.skill.name, self.claimed, self.digest, self.agreed())
+
+    @property
+    def was_accepted(self) -> bool:
+        """Whether the person accepted the skill before its files were changed."""
+        begins = (skill_subject(self.skill.name, ""), f"installed:{self.skill.name}@")
+        return any(subject.startswith(begins) for subject in self.agreed()) and self.standing == "unknown"
 
     @property
     def is_changed(self) -> bool:
