@@ -70,7 +70,7 @@ def test_the_hint_about_an_edited_skill_restores_it_and_keeps_its_commit(
     done = edited.run(*(source.as_uri() if word == "SOURCE" else word for word in words))
     hint = re.search(r"navigator (skill install --frozen --force --skill alpha) undoes", done.err)
     assert done.code in {3, 6} and hint is not None, done.err
-    assert edited.said(*hint[1].split()).startswith("restored alpha (copy kept in ")
+    assert "\nrestored alpha (copy kept in " in edited.said(*hint[1].split())
     assert "draws" in (edited.root / ".claude/skills/alpha/SKILL.md").read_text()
     assert (edited.run("skill", "verify").code, lock.read_bytes()) == (0, before)
     assert [path.read_text() for path in edited.root.rglob("new.txt")] == ["new"]  # the copy

@@ -150,8 +150,10 @@ def test_a_frozen_install_names_what_it_restores_and_counts_what_it_keeps(here: 
     files = {f"skills/s{at}/SKILL.md": skill_text(f"s{at}", f"draws {at}") for at in range(14)}
     here.said("install", make_repo(tmp_path, files, name="many").as_uri(), "--all")
     (here.root / ".claude/skills/s3/SKILL.md").unlink()
-    assert here.run("install", "--frozen", "--force", "--dry-run").out == "would restore s3\nwould keep 13 skills\n"
-    restored, kept = here.said("install", "--frozen", "--force").splitlines()
+    changed = "s3: 1 file, 7 lines added, 0 removed\n  SKILL.md: new, 7 lines\n"
+    planned = f"{changed}would restore s3\nwould keep 13 skills\n"
+    assert here.run("install", "--frozen", "--force", "--dry-run").out == planned
+    *_, restored, kept = here.said("install", "--frozen", "--force").splitlines()
     assert restored.startswith("restored s3 (copy kept in ") and kept == "kept 13 skills"
     for at in range(14):
         (here.root / f".claude/skills/s{at}/SKILL.md").unlink()

@@ -43,7 +43,13 @@ def test_mcp_run_goes_to_the_mcp_agent(crowd: Any, text: str, expected: Mcp) -> 
 
 @pytest.mark.parametrize(
     "text",
-    ["MCP is a standard", "MCP 是什么", "MCP server for our weather API, please", "MCP工具开发，帮我封装接口", "mcp tools are overrated"],
+    [
+        "MCP is a standard",
+        "MCP 是什么",
+        "MCP server for our weather API, please",
+        "MCP工具开发，帮我封装接口",
+        "mcp tools are overrated",
+    ],
 )
-def test_a_text_about_mcp_is_no_command(crowd: Any, text: str) -> None:
+def test_a_text_about_mcp_is_not_a_command(crowd: Any, text: str) -> None:
     assert not isinstance(crowd.says(text), Mcp)

@@ -112,7 +112,7 @@ def test_a_command_that_installs_packages_is_told_at_once_how_to_get_them(tmp_pa
 
 
 @cases("name")
-def test_a_list_of_packages_is_no_package(tmp_path: Path, name: str) -> None:
+def test_a_list_of_packages_is_not_a_package(tmp_path: Path, name: str) -> None:
     answer = toolbox(tmp_path.resolve()).call("run", command="python3 x.py", packages=["boat", name])
     assert answer.failed and "is a file, not a package" in answer.text and "requirements.txt" in answer.text
 

@@ -85,7 +85,7 @@ _INSTALLS = {
     ("apt", "install"): None, ("apt-get", "install"): None, ("brew", "install"): None, ("apk", "add"): None,
     ("uv", "run"): None,
 }  # fmt: skip
-# Files that list packages, and options of installers whose next word is no package
+# Files that list packages, and options of installers whose next word is not a package
 _LISTS = (".txt", ".toml", "package.json", "package-lock.json")
 _WITH_VALUE = frozenset("-r --requirement -c --constraint -e --editable -i --index-url --extra-index-url".split())
 _WITH_VALUE |= frozenset("--find-links -t --target --prefix --root --registry --python --group --cache-dir".split())

@@ -114,7 +114,7 @@ def list_steps(
     plain = text if is_long(text) else without_refused(text, [file.written for file in request.without])
     steps = ordered or split(plain, lambda clause: bool(bind(clause, ground, after=False).skill))
     names = [file.written for file in (*request.files, *request.targets)]
-    apart = [_side_by_side(step, names, ground, len(steps) > 1) if not is_long(text) else () for step in steps]
+    apart = [_side_by_side(step, names, ground, is_step=len(steps) > 1) if not is_long(text) else () for step in steps]
     at_once = len(steps) == 1 and not alone
     steps = tuple(part for step, parts in zip(steps, apart, strict=True) for part in parts or (step,))
     if len(steps) < 2 and not alone:
@@ -140,7 +140,7 @@ def list_steps(
     return _unreadable(bound) or ListedSteps(said=text, steps=bound, left=tuple(steps[ground.limit :]), at_once=at_once)
 
 
-def _side_by_side(text: str, names: Sequence[str], ground: PlanningContext, is_step: bool) -> Sequence[str]:
+def _side_by_side(text: str, names: Sequence[str], ground: PlanningContext, *, is_step: bool) -> Sequence[str]:
     """The wishes of a text that nothing orders, if a command does one of them, and another skill or none the next: a
     command does its own work only, while the text as a whole is for a skill that is read. A part that is not a request
     by its form is a wish of its own only if it clearly means another skill than the part before. In a text that is a

@@ -508,7 +508,7 @@ _PRINTED = lazy_compile(  # a script of the skill
     r"\b(?:run|execute|call|start)\b[^.\n]{0,40}?(?P<file>[\w./-]{1,80}\.\w{1,4})\b[^.\n]{0,40}\b(?:do|obey|follow|execute|carry out)\b[^.\n]{0,30}?\b(?:what(?:ever)?|everything|(?:each|every|all)\b[^.\n]{0,20}) (?:that )?it (?:prints|returns|says|outputs|shows|lists|tells)",
     re.IGNORECASE,
 )
-_MANUAL = lazy_compile(  # a page of documentation, which is no text for agents
+_MANUAL = lazy_compile(  # a page of documentation, not a text for agents
     r"https?://(?:docs?|developers?|help|learn|support)\.[^\s)`>]*(?:llms[\w-]{0,9}\.txt|(?<!\.md)(?<!\.txt)(?<!\.json))(?=[\s)`>]|$)|https?://[^\s)`>]{3,60}/(?:docs?|documentation|installation|guides?|manual|stable)/[^\s)`>]*(?<!\.md)(?<!\.txt)(?<!\.json)(?=[\s)`>]|$)",
     re.IGNORECASE,
 )
