@@ -8,6 +8,7 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote
@@ -42,6 +43,7 @@ _ADVICE = frozenset(
 _HIDES = frozenset(
     "frontmatter-missing unclosed yaml-unquoted not-text name-missing description-missing description-length".split()
 )
+_MOST = 100  # keys of one place, and tools, that are compared with known names
 # Keys that only hosts read, and flags with the words for them
 _TOP_KEYS = {*SPEC_KEYS, *OUR_KEYS, PACKAGES} | set(
     "user-invocable argument-hint arguments model models effort context agent agents hooks shell version author".split()
@@ -258,12 +260,13 @@ def _check_keys(skill: SkillDef, parts: Parts, findings: _Findings) -> None:
     """Finds misspelt keys, keys of ours at a place where nothing reads them, values that are read as something else
     than they say, and tools that only nearly have the name of one."""
     metadata = parts.meta.get("metadata")
-    for key in (*parts.meta, *(metadata if isinstance(metadata, dict) else ())):
+    absent = _TOP_KEYS - {spelled(key) for key in parts.meta}
+    for key in (*islice(parts.meta, _MOST), *islice(metadata if isinstance(metadata, dict) else (), _MOST)):
         bare, near = key.removeprefix("navigator-"), list[str]()
         line = parts.lines.get(key) or _line_of(parts, bare)
         if bare == key:
             if key in parts.meta and spelled(key).lower() not in _TOP_KEYS:
-                near = suggestions(key, _TOP_KEYS - {spelled(one) for one in parts.meta}, 1, 0.85)
+                near = suggestions(key, absent, 1, 0.85)
         else:
             if key in parts.meta:
                 findings.add("key-place", f"{shorten(key, 64)!r} is read only below metadata", line)
@@ -280,7 +283,7 @@ def _check_keys(skill: SkillDef, parts: Parts, findings: _Findings) -> None:
             findings.add("value-odd", f"model {value!r} is not the name of a model", line)
         elif key != "model" and value and not is_flag:
             findings.add("value-odd", f"{key} {value!r} is neither true nor false", line)
-    for tool in skill.allowed_tools:
+    for tool in skill.allowed_tools[:_MOST]:
         name = tool.partition("(")[0]
         near = suggestions(name, _TOOLS, 1, 0.75) if name.isalpha() else []
         if near and near[0].lower() != name.lower() and abs(len(near[0]) - len(name)) <= 1:
