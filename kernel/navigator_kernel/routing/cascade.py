@@ -313,7 +313,7 @@ def _mcp(text: str, names: CascadeRouter) -> Action | None:
     rest, given = _with_json(rest) if operation == "call" else (rest, {})
     words = [item for item in _words(rest) if item not in {server, uri.group() if uri else ""}]
     # a text about MCP, such as `MCP is a standard`, has more words than a command without a server that is set up
-    most = 2 if operation in {"call", "prompt"} else 1
+    most = {"call": len(words), "prompt": 2}.get(operation, 1)
     is_text = hit.group(2) >= _FIRST_HAN and not (word and text[hit.start(2) - 1].isspace())
     if not (server or uri) and (is_text or len([item for item in words if "=" not in item]) > most):
         return None

@@ -93,7 +93,7 @@ _OF_SKILL = "those of the skill's requirements.txt or package.json are there wit
 _NPX = lazy_compile(r"(?<![\w./-])npx (?:-y |--yes |--no-install |--no )*(?=[@\w])")
 # `uv run` before a program, or with group 1 empty before a script, `-m` or `-`: uv asks an index, and is not needed
 _UV_RUN = lazy_compile(
-    r"(?<![\w./'\"=-])uv run (?:(?:-[sq]|--(?:script|quiet|no-project|isolated|offline|no-sync|frozen|locked)) )*+"
+    r"(?<![\w./'\"=-])uv run (?:(?:-[sq]|--(?:script|quiet|no-project|isolated|offline|no-sync|frozen|locked)) ){0,9}"
     r"(?:(?=-m |- |['\"]?[\w./${}-]{1,200}\.py\b)|(?=(\w)))"
 )
 _OFFLINE = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "UV_OFFLINE": "1", "npm_config_offline": "true"}

@@ -461,7 +461,7 @@ _TAKES_CODE = lazy_compile(
     r"|\beval|\bssh[ \t][^\n;|&]{1,200}|\btrap)[ \t]+\$?$"
 )
 _JOINING = str.maketrans(";|&({", "     ")
-_TRIPLE = lazy_compile(r"\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*+\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*+'''", re.DOTALL)
+_TRIPLE = lazy_compile(r"\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*'''", re.DOTALL)
 
 
 def without_docstrings(code: str) -> str:
