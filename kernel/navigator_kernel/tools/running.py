@@ -8,14 +8,14 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from navigator_kernel.adapters.files.tree import Fingerprint, read_inside, walk_inside
-from navigator_kernel.errors import NotFound, Refused, UsageProblem
+from navigator_kernel.errors import KernelError, NotFound, Refused, UsageProblem
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, escape_controls, lazy_compile, shown_lines
 from navigator_kernel.tools.guarded import LONGEST
@@ -177,7 +177,7 @@ def job_of(
     words += [] if packages else [RUN]
     lasting, *unless = covering(words, name, executor.digest)
     env = {**dict.fromkeys(ROOT_NAMES, str(root)), "PATH": _path(), **_OFFLINE}
-    if any(_NODE.search(text) for text in (*argv, *packages, *(_text_of(script) or "" for script in scripts))):
+    if any(_NODE.search(text) for text in (*argv, *packages, *_texts(scripts))):
         env |= {"NODE_OPTIONS": given} if (given := node_options(env["PATH"])) else {}
     return Job(
         actor="tool",
@@ -377,8 +377,8 @@ def _package_of_skill(command: Command, scripts: Sequence[Path], places: Places)
     package = places.folder / "package.json"
     if not package.is_file() or any(script.is_relative_to(places.folder) for script in scripts):
         return ()
-    listed = _text_of(package) or ""
-    for name in _REQUIRED.findall("\n".join((command.written, *(_text_of(script) or "" for script in scripts)))):
+    listed = "".join(_texts([package]))
+    for name in _REQUIRED.findall("\n".join((command.written, *_texts(scripts)))):
         words = name.split("/")
         is_own = name.startswith(".") and any(places.own(f"{name}{end}") for end in ("", ".js", ".mjs", ".cjs"))
         if is_own or f'"{"/".join(words[: 2 if name.startswith("@") else 1])}"' in listed:
@@ -572,6 +572,15 @@ def _text_of(path: Path) -> str | None:
     lost = len(data) - len(data.decode("utf-8", "ignore").encode()) + data.count(0)
     is_text = lost * 10 <= len(data) or path.suffix in _PROGRAMS or data.startswith(b"#!")
     return data.decode("utf-8", "backslashreplace") if is_text else None
+
+
+def _texts(paths: Iterable[Path]) -> list[str]:
+    """The texts of the files that can be read: not through a link that a killed command left."""
+    texts: list[str] = []
+    for path in paths:
+        with suppress(KernelError):
+            texts.append(_text_of(path) or "")
+    return texts
 
 
 def _shown_file(path: Path, content: str | None, places: Places, language: Language) -> str:
