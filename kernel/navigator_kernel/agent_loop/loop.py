@@ -106,7 +106,7 @@ class AgentLoop(Struct, kw_only=True):
     spent: Spent = field(default_factory=Spent)  # before this task, in the same turn
     commands: dict[str, tuple[UICommand, ...]] = field(default_factory=dict)  # by the id of their call
     effects: dict[str, None] = field(default_factory=dict)  # tools that changed something, with the file, in order
-    told: dict[str, None] = field(default_factory=dict)  # notes of tools for the person
+    notes: dict[str, None] = field(default_factory=dict)  # what tools have to say to the person
     progress: AgentState = field(default_factory=AgentState)  # the last state reached
     keep: Callable[[AgentState], None] = lambda _progress: None  # called before and after each tool call
     loads: Callable[[str], AgentTask] | None = None  # the task of a skill that the model loads
@@ -406,7 +406,7 @@ class AgentLoop(Struct, kw_only=True):
         if answer.commands:
             self.commands[call.id] = answer.commands
         if answer.note:
-            self.told[answer.note] = None
+            self.notes[answer.note] = None
         if answer.changed:
             path, root = (arguments or {}).get("file_path", (arguments or {}).get("to")), Path(self.work.project)
             named = f" {shown_path(root / path, root)}" if isinstance(path, str) else ""

@@ -225,8 +225,8 @@ class Specialist(Struct, kw_only=True):
         if work.unknown:
             said = say("backend.unknown", work.language, backend=escape_controls(work.unknown), model=progress.model)
             data["diagnostics"] = [{"code": "backend-unknown", "msg": said}]
-        if work.note or loop.told or progress.notes:
-            untrusted = [{"code": "untrusted", "msg": note} for note in (work.note, *loop.told) if note]
+        if work.note or loop.notes or progress.notes:
+            untrusted = [{"code": "untrusted", "msg": note} for note in (work.note, *loop.notes) if note]
             stood_in = [{"code": "fallback", "msg": note} for note in progress.notes]
             data["diagnostics"] = [*data.get("diagnostics", ()), *untrusted, *stood_in]
         data |= _files(work)

@@ -117,11 +117,11 @@ def without_refused(text: str, names: Sequence[str] = ()) -> str:
     are all of it, or if the rest refers to them. A clause that leaves out the `names` of files says where, and not
     what."""
     rest = _REFUSED.sub(lambda hit: hit.group() if any(map(hit.group().count, names)) else " ", text).strip(_STOPS)
-    kept = rest if rest and _content(rest) else text
-    rest, count = _SETTLED.subn(" ", kept)
+    text = rest if rest and _content(rest) else text
+    rest, count = _SETTLED.subn(" ", text)
     rest = rest.strip(f"{_STOPS}:：.")
     named = rest.isascii() or _OBJECT.search(rest)  # what a Chinese order does not name is what was just named
-    return rest if count and named and _substance(rest) >= 2 and not _REFERS.search(rest) else kept
+    return rest if count and named and _substance(rest) >= 2 and not _REFERS.search(rest) else text
 
 
 def refuses(text: str) -> bool:

@@ -384,7 +384,7 @@ class NodeEnvironments(Environments):
         return NodeBuild(place, program, self._writer, end, self._disk)
 
 
-# V8 reserves 10 GiB of addresses for each WebAssembly memory, over any limit of a process, unless it is told not to
+# V8 reserves 10 GiB of address space for each WebAssembly memory, more than a process may have; not with this option
 NO_TRAPS = "--disable-wasm-trap-handler"
 
 
@@ -397,10 +397,10 @@ def node_options(path: str) -> str:
     return NO_TRAPS if argv[0] and execute(job).exit_code == 0 else ""
 
 
-def node_activated(env: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """The variables with which a process, with those `given`, uses the environment at `env`, its programs before those
-    of PATH; it also needs permission to read `env`."""
-    path, options = given.get("PATH", ""), given.get("NODE_OPTIONS", "")
+def node_activated(env: Path, variables: Mapping[str, str]) -> dict[str, str]:
+    """What a process with these `variables` needs beside them to use the environment at `env`, its programs before
+    those of PATH; it also needs permission to read `env`."""
+    path, options = variables.get("PATH", ""), variables.get("NODE_OPTIONS", "")
     programs = f"{env / MODULES / '.bin'}{os.pathsep}{path or os.environ.get('PATH', os.defpath)}"
     options = f"{options} --import={(env / _START).as_uri()}".strip()
     return {"PATH": programs, "NODE_PATH": str(env / MODULES), "NODE_OPTIONS": options}

@@ -51,7 +51,7 @@ _TOP_KEYS = {*SPEC_KEYS, *OUR_KEYS, PACKAGES} | set(
 _FLAGS = frozenset("dynamic network idempotent enabled inherit_history disable-model-invocation user-invocable".split())
 _FLAG_WORDS = frozenset("true false yes no on off 1 0 是 否".split())
 _FIGURES = lazy_compile(r"[\d.]{1,64}")
-# Of Claude Code; other hosts have other tools, so that only a name that is nearly one of these is told
+# Tools of Claude Code. Other hosts have others, so only names that are close to these are reported
 _TOOLS = frozenset(
     """Agent AskUserQuestion Bash BashOutput Edit ExitPlanMode Glob Grep KillShell MultiEdit NotebookEdit NotebookRead
     Read Skill SlashCommand Task TodoRead TodoWrite WebFetch WebSearch Write""".split()
@@ -272,8 +272,8 @@ def _check_keys(skill: SkillDef, parts: Parts, findings: _Findings) -> None:
                 findings.add("key-place", f"{shorten(key, 64)!r} is read only below metadata", line)
             if spelled(bare) not in {*OUR_KEYS, PACKAGES}:
                 near = [f"navigator-{one}" for one in suggestions(bare, OUR_KEYS, 1)] or [""]
-        for one in near:
-            meant = f"; did you mean {one}?" if one else ""
+        for name in near:
+            meant = f"; did you mean {name}?" if name else ""
             findings.add("key-misspelt", f"no key is called {shorten(key, 64)!r}{meant}", line)
     meta = merged_keys(parts, MANIFEST)
     for key in (key for key in meta if key in _FLAGS or key == "model"):

@@ -221,11 +221,11 @@ _IN_PROSE = (
 
 def abilities(skill: SkillDef, contents: Mapping[str, bytes]) -> Abilities:
     """What the skill with these files can do, each list sorted."""
-    found: dict[str, set[str]] = {field: set() for field in Abilities.__struct_fields__}
-    found["tools"] |= {*skill.allowed_tools, *(skill.tools or ())}
+    listed: dict[str, set[str]] = {field: set() for field in Abilities.__struct_fields__}
+    listed["tools"] |= {*skill.allowed_tools, *(skill.tools or ())}
     for name, value in permissions(skill).items():
-        found["permissions"] |= {name} if value is True else {f"{name} {one}" for one in value or ()}
-    _add_hooks(skill.extra.get("hooks"), found)
+        listed["permissions"] |= {name} if value is True else {f"{name} {one}" for one in value or ()}
+    _add_hooks(skill.extra.get("hooks"), listed)
     # The text of a file, empty if it is none or too large
     texts = {
         path: data.decode("utf-8", errors="replace").replace("\r\n", "\n")
@@ -236,12 +236,12 @@ def abilities(skill: SkillDef, contents: Mapping[str, bytes]) -> Abilities:
     assigned = {name for text in texts.values() for name in _ASSIGNED.findall(text)}
     for path, text in texts.items():
         for passage in passages(path, text) if text and not _EXAMPLES.search(path) else ():
-            _read_passage(passage, found, assigned)
-        _read_file(path, text, contents, found)
+            _read_passage(passage, listed, assigned)
+        _read_file(path, text, contents, listed)
     if skill.command:
-        _run(skill.command, found, known_only=False)
+        _run(skill.command, listed, known_only=False)
     return Abilities(
-        **{kind: tuple(sorted(clean(one, lines=False) for one in names)[:MOST]) for kind, names in found.items()}
+        **{kind: tuple(sorted(clean(one, lines=False) for one in names)[:MOST]) for kind, names in listed.items()}
     )
 
 
@@ -253,14 +253,14 @@ def grown(before: Abilities, after: Abilities) -> Abilities:
     return Abilities(**(more | {"tools": ("*",)} if was_limited and not is_limited else more))
 
 
-def _read_passage(passage: Passage, found: Mapping[str, set[str]], assigned: set[str]) -> None:
+def _read_passage(passage: Passage, listed: Mapping[str, set[str]], assigned: set[str]) -> None:
     if passage.kind in {"prose", "comment"}:
         for kind, pattern in _IN_PROSE:
             for hit in pattern.finditer(passage.body):
                 if not _FORBIDDEN.search(passage.body, max(hit.start() - 120, 0), hit.start()):
-                    found[kind].update(_URL.findall(hit[1].lower()) if kind == "hosts" else [hit[1]])
+                    listed[kind].update(_URL.findall(hit[1].lower()) if kind == "hosts" else [hit[1]])
         for command in _INSERTED.findall(passage.body):
-            _run(command, found, known_only=False)
+            _run(command, listed, known_only=False)
         return
     lines = list(_uncommented(passage))
     body, language = _NAMESPACE.sub("", "\n".join(lines)), _language(passage)
@@ -268,26 +268,28 @@ def _read_passage(passage: Passage, found: Mapping[str, set[str]], assigned: set
     is_inline = passage.kind == "fence" and passage.text[passage.start - 1 : passage.start] == "`"
     if is_inline and _FORBIDDEN.search(passage.text, max(passage.start - 120, 0), passage.start - 1):
         return
-    found["tools"].update(_TOOL.findall(body))
+    listed["tools"].update(_TOOL.findall(body))
     if passage.kind == "fence" and is_data:
         return
     body = without_docstrings(body) if language in _PYTHON else without_heredocs(body) if is_shell else body
-    found["environment"].update(_SECRET.findall(body) if "$schema" not in body else ())
+    listed["environment"].update(_SECRET.findall(body) if "$schema" not in body else ())
     whole = _PARTS.sub("/", body)
-    found["credentials"].update((*_CREDENTIAL.findall(body), *_CREDENTIAL.findall(whole), *_DOTENV.findall(body)))
+    listed["credentials"].update((*_CREDENTIAL.findall(body), *_CREDENTIAL.findall(whole), *_DOTENV.findall(body)))
     if passage.kind == "config":
-        _add_hosts(_URL.findall(body) if "$schema" not in body else (), found)
+        _add_hosts(_URL.findall(body) if "$schema" not in body else (), listed)
         return
     if is_shell or language in _LISTS["of_lines"] or not (language or (is_inline and " " not in body.strip())):
-        _run(body, found, known_only=not is_shell)  # a single word is a name, no command
-    held = {name: value for name, quote, value in _HELD.findall(body) if quote}
-    _add_called(body, language, held, found)
-    found["environment"].update(name for name in _VARIABLE.findall(body) if name not in _COMMON)
+        _run(body, listed, known_only=not is_shell)  # a single word is a name, no command
+    values = {name: value for name, quote, value in _HELD.findall(body) if quote}
+    _add_called(body, language, values, listed)
+    listed["environment"].update(name for name in _VARIABLE.findall(body) if name not in _COMMON)
     for names in _TAKEN.findall(body):
-        found["environment"].update(part.split(":")[0].split("=")[0].strip(" .\n") for part in names.split(",") if part)
-    found["environment"].update(["*"] if _WHOLE.search(body) else ())
+        listed["environment"].update(
+            part.split(":")[0].split("=")[0].strip(" .\n") for part in names.split(",") if part
+        )
+    listed["environment"].update(["*"] if _WHOLE.search(body) else ())
     if is_shell or not language:
-        found["environment"].update(set(_SHELL_VARIABLE.findall(body)) - assigned - _COMMON)
+        listed["environment"].update(set(_SHELL_VARIABLE.findall(body)) - assigned - _COMMON)
     shown = (
         body
         if language
@@ -302,17 +304,17 @@ def _read_passage(passage: Passage, found: Mapping[str, set[str]], assigned: set
     reached = [host for pair in _REACHED.findall(shown) for host in pair if not _FILE.fullmatch(host)]
     connected = [host for pair in _CONNECTED.findall(shown) for host in pair]
     if language:
-        held = {name: value for name, quote, value in _HELD.findall(shown) if quote or is_shell}
-        named = (held.get(name, "") for pair in _HELD_HOST.findall(shown) for name in pair)
+        values = {name: value for name, quote, value in _HELD.findall(shown) if quote or is_shell}
+        named = (values.get(name, "") for pair in _HELD_HOST.findall(shown) for name in pair)
         connected += [host.partition(":")[0] for host in named if _HOST.fullmatch(host)]
-    _add_hosts([*_URL.findall(shown), *_AT.findall(shown), *reached, *connected], found)
+    _add_hosts([*_URL.findall(shown), *_AT.findall(shown), *reached, *connected], listed)
 
 
-def _add_hosts(hosts: Iterable[str], found: Mapping[str, set[str]]) -> None:
-    found["hosts"].update(host.lower() for host in hosts if host and not _NAMESPACES.fullmatch(host.lower()))
+def _add_hosts(hosts: Iterable[str], listed: Mapping[str, set[str]]) -> None:
+    listed["hosts"].update(host.lower() for host in hosts if host and not _NAMESPACES.fullmatch(host.lower()))
 
 
-def _add_called(body: str, language: str, held: Mapping[str, str], found: Mapping[str, set[str]]) -> None:
+def _add_called(body: str, language: str, values: Mapping[str, str], listed: Mapping[str, set[str]]) -> None:
     """Adds the programs that functions of a language run, also by another name of the function or program."""
     body = _REQUIRED.sub("child_process", body)
     aliases = {name for hit in _ALIAS.findall(body) for part in hit for name in _WORD.findall(part)}
@@ -323,34 +325,34 @@ def _add_called(body: str, language: str, held: Mapping[str, str], found: Mappin
             function in _LISTS["runners"] or (called == "exec" and language not in _PYTHON) or called.endswith(_MADE)
         )
         if is_run or not aliases.isdisjoint((called, owner)) or owner in _OWNERS:
-            word = program or held.get(name, "")
-            found["programs"].update([word.rpartition("/")[2]] if word and word[0] not in "-." else ())
+            word = program or values.get(name, "")
+            listed["programs"].update([word.rpartition("/")[2]] if word and word[0] not in "-." else ())
     commands = _DOLLAR.findall(body) if language in _LISTS["scripts"] else ()
     if language in {"rb", "ruby", "pl", "perl"}:
         commands = [command for pair in _BACKTICKS.findall(body) for command in pair]
     for command in commands:
-        _run(command, found, known_only=False)
+        _run(command, listed, known_only=False)
 
 
-def _run(code: str, found: Mapping[str, set[str]], *, known_only: bool) -> None:
+def _run(code: str, listed: Mapping[str, set[str]], *, known_only: bool) -> None:
     """Adds the programs that shell code runs and the packages that it fetches."""
     functions = set(_FUNCTION.findall(code))
     plain = code if known_only else commands_of(without_heredocs(code, shells=True))
     words = {word.rpartition("/")[2] for word in (*_STATEMENT.findall(plain), *_SUDO.findall(plain))}
     if not known_only and (names := _HELD_RUN.findall(plain)):
-        held = {name: value for name, _, value in _HELD.findall(code)}
-        words |= {held[name].rpartition("/")[2] for name in names if held.get(name, "-")[0].isalpha()}
+        values = {name: value for name, _, value in _HELD.findall(code)}
+        words |= {values[name].rpartition("/")[2] for name in names if values.get(name, "-")[0].isalpha()}
     words = {word for word in words if word and word not in _QUIET and word not in functions}
-    found["programs"].update(words & _KNOWN if known_only else words)
+    listed["programs"].update(words & _KNOWN if known_only else words)
     for hit in _INSTALL.finditer(code):
         packages = [word for word in hit[1].split() if _PACKAGE.fullmatch(word)]
-        found["packages"].update(packages[:1] if _RUNS_ONE.match(hit[0]) else packages)
+        listed["packages"].update(packages[:1] if _RUNS_ONE.match(hit[0]) else packages)
 
 
-def _read_file(path: str, text: str, files: Collection[str], found: Mapping[str, set[str]]) -> None:
+def _read_file(path: str, text: str, files: Collection[str], listed: Mapping[str, set[str]]) -> None:
     """Adds what files of a known form say: packages and imports of what is neither in the language nor in the skill
     (`files` are its paths), jobs, servers, hooks, scripts of pages."""
-    name, packages = path.rpartition("/")[2], found["packages"]
+    name, packages = path.rpartition("/")[2], listed["packages"]
     if name.startswith("requirements") and name.endswith(".txt"):
         packages.update(line.strip() for line in text.splitlines() if _PACKAGE.fullmatch(line.strip()))
     elif name.endswith(".py"):
@@ -361,9 +363,9 @@ def _read_file(path: str, text: str, files: Collection[str], found: Mapping[str,
     elif name.rpartition(".")[2] in _LISTS["scripts"]:
         packages.update(set(_REQUIRE.findall(text)) - _LISTS["node"])
     elif name.endswith((".html", ".htm", ".svg")):
-        _add_hosts(_LOADED.findall(text), found)
+        _add_hosts(_LOADED.findall(text), listed)
     elif _JOBS.search(path):
-        _run(_JOB.sub("", _NOT_RUN.sub("", text)), found, known_only=True)
+        _run(_JOB.sub("", _NOT_RUN.sub("", text)), listed, known_only=True)
         packages.update(_BUILT_ON.findall(text))
     elif pattern := _LISTED.get(name.replace("environment.yaml", "environment.yml")):
         packages.update(pattern.findall(text))
@@ -373,11 +375,11 @@ def _read_file(path: str, text: str, files: Collection[str], found: Mapping[str,
             if name in {"package.json", "deno.json", "pyproject.toml", "Cargo.toml"}:
                 packages.update(hit[0] for one in _listed(whole) if (hit := _NAME.match(one)) and one != "python")
             if name in {"package.json", "hooks.json", ".mcp.json", "mcp.json"}:
-                found["hooks"].update(f"mcp {server}" for server in whole.get("mcpServers") or ())
+                listed["hooks"].update(f"mcp {server}" for server in whole.get("mcpServers") or ())
                 scripts = whole.get("scripts") or ()
-                found["hooks"].update(f"npm {key}" for key in scripts if "install" in key or key == "prepare")
+                listed["hooks"].update(f"npm {key}" for key in scripts if "install" in key or key == "prepare")
             if name == "hooks.json":
-                _add_hooks(whole.get("hooks") or whole, found)
+                _add_hooks(whole.get("hooks") or whole, listed)
 
 
 def _listed(whole: Any) -> Iterator[str]:
@@ -392,12 +394,12 @@ def _listed(whole: Any) -> Iterator[str]:
             yield from _listed(value)
 
 
-def _add_hooks(hooks: Any, found: Mapping[str, set[str]]) -> None:
+def _add_hooks(hooks: Any, listed: Mapping[str, set[str]]) -> None:
     """Adds each command of a hook, with its event, and the programs that it runs."""
     for event, value in hooks.items() if isinstance(hooks, dict) else ():
         for command in _commands(value):
-            found["hooks"].add(f"{event}: {command[:120]}")
-            _run(command, found, known_only=False)
+            listed["hooks"].add(f"{event}: {command[:120]}")
+            _run(command, listed, known_only=False)
 
 
 def _commands(value: Any) -> Iterator[str]:

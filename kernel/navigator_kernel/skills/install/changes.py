@@ -67,12 +67,12 @@ def changed_by(
     """What `plan` changes of the skill that is `here`, perhaps `edited`; all of it is new where nothing is here, unless
     the lock wants exactly that."""
     folder = place.skills / plan.receipt.name
-    held = {path: _read(folder / path) for path in _paths(folder)} if here is not None else {}
-    files = list(_changed_files(held, plan))
+    contents = {path: _read(folder / path) for path in _paths(folder)} if here is not None else {}
+    files = list(_changed_files(contents, plan))
     if here is None:
         return SkillChange(files=files, can={} if is_wanted else plan.receipt.can.to_dict())
     before, skill, notes = {file.path for file in here.files}, manifest_in(folder), list(notes)
-    could = here.can if edited or skill is None else abilities(skill, held)
+    could = here.can if edited or skill is None else abilities(skill, contents)
     if skill is not None and skill.command != plan.skill.command:
         notes.append(("command", clean(skill.command, lines=False), clean(plan.skill.command, lines=False)))
     if here.subpath != plan.receipt.subpath:
@@ -81,18 +81,18 @@ def changed_by(
         notes.append(("source", clean(here.source, lines=False), clean(plan.receipt.source, lines=False)))
     if here.ref != plan.receipt.ref:
         notes.append(("ref", clean(here.ref, lines=False), clean(plan.receipt.ref, lines=False)))
-    told = [finding for finding in plan.findings if finding.level != "note"]
-    if told and deps.scanner is not None and skill is not None:
-        kept = {path: data for path, data in held.items() if path in before}
-        earlier = {(finding.code, finding.path, finding.message) for finding in deps.scanner(skill, kept)}
-        told = [finding for finding in told if (finding.code, finding.path, finding.message) not in earlier]
+    new = [finding for finding in plan.findings if finding.level != "note"]
+    if new and deps.scanner is not None and skill is not None:
+        scanned_before = {path: data for path, data in contents.items() if path in before}
+        earlier = {(finding.code, finding.path, finding.message) for finding in deps.scanner(skill, scanned_before)}
+        new = [finding for finding in new if (finding.code, finding.path, finding.message) not in earlier]
     can = grown(could, plan.receipt.can).to_dict()
-    return SkillChange(files=files, can=can, findings=[finding.to_dict() for finding in told], notes=notes)
+    return SkillChange(files=files, can=can, findings=[finding.to_dict() for finding in new], notes=notes)
 
 
-def _changed_files(held: Mapping[str, bytes], plan: PlannedSkill) -> Iterator[ChangedFile]:
-    for path in sorted({*held, *plan.contents}):
-        before, after = held.get(path), plan.contents.get(path)
+def _changed_files(contents: Mapping[str, bytes], plan: PlannedSkill) -> Iterator[ChangedFile]:
+    for path in sorted({*contents, *plan.contents}):
+        before, after = contents.get(path), plan.contents.get(path)
         if before == after or (after is None and is_left_behind(path)):
             continue
         lines = [Counter(data.splitlines() if data and b"\0" not in data else ()) for data in (before, after)]

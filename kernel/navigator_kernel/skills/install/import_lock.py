@@ -93,7 +93,7 @@ class _Run:
             for entry in entries:
                 self.fail(entry.name, error)
             return
-        if len(entries) == 1 and not answer.skills:  # it waits for a yes
+        if len(entries) == 1 and not answer.skills:  # the person has not agreed yet
             [one] = answer.left_out
             self.fail(entries[0].name, ConsentNeeded(one["msg"], hint=f"navigator update {one['name']} asks"))
             return

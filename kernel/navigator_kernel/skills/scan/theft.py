@@ -630,18 +630,16 @@ def _tricks(text: str, texts: Mapping[str, str]) -> Iterator[tuple[str, int, str
             is_harmless = pattern is _TOLD and (is_own or _NO_ORDER.search(hit[0]))
             is_manual = pattern is _ORDERED and len(hosts) == len(_MANUAL.findall(hit[0]))
             variable = _SHELL_NAME.search(hit[0]) if pattern is _LOCKED else None
-            is_asked = variable and not lazy_compile(rf"\b{variable[1]}=[\"']?\w").search(
-                text
-            )  # the person's own password
+            # a variable that the text does not set holds the person's own password
+            is_asked = variable and not lazy_compile(rf"\b{variable[1]}=[\"']?\w").search(text)
             is_data = pattern is _LOCKED and not _PROGRAM.search(text, max(hit.start() - 400, 0), hit.end() + 600)
             begin = max(text.rfind("\n", 0, hit.start()) + 1, hit.start() - 120)
             if not (_FORBIDS.search(text, begin, hit.start()) or is_harmless or is_data or is_manual or is_asked):
                 yield code, hit.start(), message
     for hit in _BASE_URL.finditer(text) if "_base" in low else ():  # a client of the service sends its key there
         key, (host,) = f"{hit['service']}_API_KEY", ADDRESS.findall(hit["address"])
-        is_set = lazy_compile(rf"{hit['service']}_(?:API_KEY|AUTH_TOKEN)").search(
-            text
-        )  # to the key of the other service
+        # then it is set to the key of the other service
+        is_set = lazy_compile(rf"{hit['service']}_(?:API_KEY|AUTH_TOKEN)").search(text)
         if not (is_set or LOCAL.search(host) or _is_own(key, host.lower(), "")):
             yield "secret-leaves", hit.start(), f"a secret may be sent to {host!r}, which is not its service: {key!r}"
     for hit in _PRINTED.finditer(text) if " it " in low else ():

@@ -86,11 +86,8 @@ class _Tokens:
         without one. It also remembers the names that the statement sets to a token or an address."""
         if not self._made:
             return ""
-        named, given, reads = (
-            frozenset((*ADDRESS.findall(text), *_HOST.findall(text))),
-            names_set(text),
-            tokens_read(text),
-        )
+        given, reads = names_set(text), tokens_read(text)
+        named = frozenset((*ADDRESS.findall(text), *_HOST.findall(text)))
         if named:
             self._places |= dict.fromkeys(given, named)
         hosts = frozenset(hosts_of(hit[0]) for hit in reads)
