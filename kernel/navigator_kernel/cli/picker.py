@@ -33,7 +33,42 @@ def pick(title: str, choices: Sequence[Choice], language: Language) -> list[str]
     """Lets the person mark lines. Returns the marked names in the order of `choices`; None if the person cancels."""
     output = Vt100_Output(sys.stderr, _size, os.environ.get("TERM"), enable_cpr=False)  # not every terminal answers
     try:
-        marked = _application(title, Marked(choices, output, language), output).run()
+        state = Marked(choices, output, language)
+        typed = Buffer(multiline=False, on_text_changed=lambda buffer: state.filter(buffer.text))
+        parts = [
+            Window(
+                FormattedTextControl(lambda: cut(clean(title, lines=False), output.get_size().columns - 1)), height=1
+            ),
+            Window(BufferControl(typed, input_processors=[BeforeInput("/ ")]), height=1),
+            Window(FormattedTextControl(state.lines), dont_extend_height=True),
+            Window(FormattedTextControl(state.status), height=1),
+        ]
+        keys = KeyBindings()
+        for key, by in (("up", -1), ("c-p", -1), ("down", 1), ("c-n", 1), ("pageup", -MOST), ("pagedown", MOST)):
+            keys.add(key, eager=True)(lambda _event, by=by: state.move(by))
+        keys.add(" ", eager=True)(lambda _event: state.toggle())
+
+        @keys.add("enter", eager=True)
+        def take(event: KeyPressEvent) -> None:
+            state.hasty = not state.marked
+            if state.marked:
+                event.app.exit(result=state.marked)
+
+        @keys.add("escape", eager=True)
+        @keys.add("c-c", eager=True)
+        @keys.add("c-d", eager=True)
+        def leave(event: KeyPressEvent) -> None:
+            event.app.exit(result=None)
+
+        app: Application[set[str] | None] = Application(
+            layout=Layout(HSplit(parts)),
+            key_bindings=keys,
+            input=create_input(sys.stdin),
+            output=output,
+            erase_when_done=True,
+        )
+        app.ttimeoutlen = ESCAPE
+        marked = app.run()
     except (KeyboardInterrupt, EOFError):
         return None
     return None if marked is None else [name for name, _ in choices if name in marked]
@@ -92,43 +127,3 @@ class Marked(Struct):
         hint = say("pick.hasty" if self.hasty else "pick.help", self.language)
         line = say("pick.status", self.language, shown=len(self.shown()), marked=len(self.marked), hint=hint)
         return cut(line, self.output.get_size().columns - 1)
-
-
-def _application(title: str, state: Marked, output: Output) -> Application[set[str] | None]:
-    typed = Buffer(multiline=False, on_text_changed=lambda buffer: state.filter(buffer.text))
-    parts = [
-        Window(FormattedTextControl(lambda: cut(clean(title, lines=False), output.get_size().columns - 1)), height=1),
-        Window(BufferControl(typed, input_processors=[BeforeInput("/ ")]), height=1),
-        Window(FormattedTextControl(state.lines), dont_extend_height=True),
-        Window(FormattedTextControl(state.status), height=1),
-    ]
-    app: Application[set[str] | None] = Application(
-        layout=Layout(HSplit(parts)),
-        key_bindings=_keys(state),
-        input=create_input(sys.stdin),
-        output=output,
-        erase_when_done=True,
-    )
-    app.ttimeoutlen = ESCAPE
-    return app
-
-
-def _keys(state: Marked) -> KeyBindings:
-    keys = KeyBindings()
-    for key, by in (("up", -1), ("c-p", -1), ("down", 1), ("c-n", 1), ("pageup", -MOST), ("pagedown", MOST)):
-        keys.add(key, eager=True)(lambda _event, by=by: state.move(by))
-    keys.add(" ", eager=True)(lambda _event: state.toggle())
-
-    @keys.add("enter", eager=True)
-    def take(event: KeyPressEvent) -> None:
-        state.hasty = not state.marked
-        if state.marked:
-            event.app.exit(result=state.marked)
-
-    @keys.add("escape", eager=True)
-    @keys.add("c-c", eager=True)
-    @keys.add("c-d", eager=True)
-    def leave(event: KeyPressEvent) -> None:
-        event.app.exit(result=None)
-
-    return keys

@@ -88,7 +88,9 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in EVERYDAY:
-            return _of_skills(ctx, EVERYDAY[cmd_name][0])
+            from navigator_kernel.cli.skill.group import command as skills
+
+            return skills.get_command(ctx, EVERYDAY[cmd_name][0])
         if cmd_name in COMMANDS:
             module, _, name = COMMANDS[cmd_name][0].partition(":")
             found: click.Command = getattr(importlib.import_module(f"navigator_kernel.cli.{module}"), name or "command")
@@ -131,12 +133,6 @@ class Commands(click.Group):
             texts = {name: text for name, (_, text) in COMMANDS.items()}
             texts |= {name: command.get_short_help_str(200) for name, (_, command) in plugin_commands(ctx).items()}
             formatter.write_dl(sorted(texts.items()))
-
-
-def _of_skills(ctx: click.Context, name: str) -> click.Command | None:
-    from navigator_kernel.cli.skill.group import command as skills
-
-    return skills.get_command(ctx, name)
 
 
 def plugin_commands(ctx: click.Context) -> Mapping[str, tuple[str, click.Command]]:
@@ -203,7 +199,15 @@ def invoke(args: list[str]) -> int | Mapping[str, Any]:
         sys.stderr.write(f"{error.format_message()}\n")
         return error.exit_code
     except click.ClickException as error:
-        return _misused(error)
+        context, word = getattr(error, "ctx", None), getattr(error, "command_name", None)
+        message, hint = error.format_message(), f"{context.command_path if context else 'navigator'} --help"
+        if context is not None and word is not None:
+            message, hint = f"No such command {word!r}.", _meant(word, context) or hint
+        if isinstance(error, click.BadParameter) and error.param and isinstance(error.param.type, click.Choice):
+            word = error.message[1:].partition("' ")[0]
+            hint = f"did you mean {near[0]}?" if (near := suggestions(word, error.param.type.choices, 1)) else hint
+        kind, code = type(error).__name__, error.exit_code
+        return {"type": kind, "code": "usage", "msg": message, "exit_code": code, "hint": hint}
     except click.Abort:
         raise KeyboardInterrupt from None
     finally:
@@ -221,19 +225,6 @@ def _formatter_for(args: list[str]) -> Any:
         return ChineseHelp(**size) if spoken_in(args) == "zh" else click.HelpFormatter(**size)
 
     return formatter
-
-
-def _misused(error: click.ClickException) -> Mapping[str, Any]:
-    """The error for a wrong command line, with a hint."""
-    context, word = getattr(error, "ctx", None), getattr(error, "command_name", None)
-    message, hint = error.format_message(), f"{context.command_path if context else 'navigator'} --help"
-    if context is not None and word is not None:
-        message, hint = f"No such command {word!r}.", _meant(word, context) or hint
-    if isinstance(error, click.BadParameter) and error.param and isinstance(error.param.type, click.Choice):
-        word = error.message[1:].partition("' ")[0]
-        hint = f"did you mean {near[0]}?" if (near := suggestions(word, error.param.type.choices, 1)) else hint
-    kind, code = type(error).__name__, error.exit_code
-    return {"type": kind, "code": "usage", "msg": message, "exit_code": code, "hint": hint}
 
 
 def _meant(word: str, context: click.Context) -> str:

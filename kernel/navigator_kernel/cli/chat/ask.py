@@ -70,7 +70,17 @@ def command(
     The exit code is the state's: 0 success, 1 error or partial, 9 pending, 124 timeout.
     """
     waiting = None if session is None or words in {(), ("-",)} else app.turns.session(session)
-    text = _message(app, words, waiting)
+    text = " ".join(words)
+    if words in {(), ("-",)}:
+        text = text if sys.stdin.isatty() else sys.stdin.read()
+    elif waiting is not None and (waiting.question is not None or is_answer(Message(text=text), waiting)):
+        pass
+    elif not _names_its_matter(app.project, text) and (data := _piped(app.language or language_of(text))):
+        if app.project.box == app.project.root / BOX:
+            text += f" @{app.project.keep(f'{app.project.ids.new()}-stdin', 'stdin.txt', data)}"
+        else:  # outside a project a message can name no file
+            text = f"{text.rstrip(' .:?!。：？！')}:\n\n{data.decode('utf-8', 'replace')}"
+    refuse_message(text)
     wanted = "prompt" if show_prompt else form or app.settings.format
     if can_answer() and not as_json:
         app.settle_state()
@@ -130,23 +140,6 @@ class Dialogue(Struct, kw_only=True):
         show(self.app, reply, form=self.form, as_json=self.as_json)
         self.code = reply.report.exit_code
         return reply
-
-
-def _message(app: App, words: tuple[str, ...], waiting: Session | None) -> str:
-    """The text of WORDS, or of stdin, with the file that is piped in beside them; an answer to what the session
-    `waiting` asks has none."""
-    text = " ".join(words)
-    if words in {(), ("-",)}:
-        text = text if sys.stdin.isatty() else sys.stdin.read()
-    elif waiting is not None and (waiting.question is not None or is_answer(Message(text=text), waiting)):
-        pass
-    elif not _names_its_matter(app.project, text) and (data := _piped(app.language or language_of(text))):
-        if app.project.box == app.project.root / BOX:
-            text += f" @{app.project.keep(f'{app.project.ids.new()}-stdin', 'stdin.txt', data)}"
-        else:  # outside a project a message can name no file
-            text = f"{text.rstrip(' .:?!。：？！')}:\n\n{data.decode('utf-8', 'replace')}"
-    refuse_message(text)
-    return text
 
 
 def _names_its_matter(project: Project, text: str) -> bool:

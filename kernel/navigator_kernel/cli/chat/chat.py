@@ -74,7 +74,13 @@ def read_message(offers: Callable[[str], list[str]] | None = None, language: Lan
     try:
         line = _line("> ", offers)
         if line.strip() == '"""':
-            return _block()
+            kept: list[str] = []
+            try:
+                while (line := _line(". ")).strip() != '"""':
+                    kept.append(line)
+            except EOFError:
+                pass  # an unclosed block at the end of input is the message
+            return "\n".join(kept)
         while line.endswith("\\"):
             line = f"{line[:-1]}\n{_line('. ', offers)}"
     except EOFError:
@@ -121,16 +127,6 @@ def _offers(app: App, word: str) -> list[str]:
     return sorted(mark + path.partition(" ")[0] + " " * (" " not in path and path[-1] != "/") for path in paths)
 
 
-def _block() -> str:
-    kept: list[str] = []
-    try:
-        while (line := _line(". ")).strip() != '"""':
-            kept.append(line)
-    except EOFError:
-        pass  # an unclosed block at the end of input is the message
-    return "\n".join(kept)
-
-
 def _read(question: OpenQuestion | None, offers: Callable[[str], list[str]], language: Language) -> str | None:
     """The next message, or the answer to `question`: empty to ask again, None at the end of input."""
     if question is None:
@@ -151,7 +147,21 @@ def _attempt(
     """The reply and its exit code. None, with `code` or the error's, for a turn that was stopped or failed; Interrupted
     if a signal ends the program."""
     try:
-        reply = _turn(app, text, session, shown, question.language_of(text) if question else None)
+        from navigator_kernel.cli.chat.ask import take_turn
+
+        attended = is_attended() and not shown.quiet
+        message = Message(
+            text=text,
+            interactive=True,
+            language=app.language or (question.language_of(text) if question else None),
+            attended=attended,
+        )
+        try:
+            reply = take_turn(app, message, session, listeners=(shown,), keep=True)
+        finally:
+            streamed = shown.end()
+        if not shown.quiet:
+            show(app, reply, form=app.settings.format, as_json=False, streamed=streamed, in_chat=True)
     except Interrupted as error:
         if error.data.get("signal"):
             raise
@@ -165,21 +175,6 @@ def _attempt(
     return reply, reply.report.exit_code
 
 
-def _turn(app: App, text: str, session: Session, shown: Shown, language: Language | None) -> Reply:
-    """Takes the turn in `language`, by default the message's own, and shows the reply."""
-    from navigator_kernel.cli.chat.ask import take_turn
-
-    attended = is_attended() and not shown.quiet
-    message = Message(text=text, interactive=True, language=app.language or language, attended=attended)
-    try:
-        reply = take_turn(app, message, session, listeners=(shown,), keep=True)
-    finally:
-        streamed = shown.end()
-    if not shown.quiet:
-        show(app, reply, form=app.settings.format, as_json=False, streamed=streamed, in_chat=True)
-    return reply
-
-
 def _own(
     app: App, word: str, rest: str, session: Session, shown: Shown, replies: Sequence[Reply], language: Language
 ) -> None:
@@ -191,41 +186,35 @@ def _own(
         case "/cost":
             lines(list(shown.costs(language)))
         case "/model":
-            _model(app, rest, language)
+            # Sets the model for this conversation only (`navigator model use` is permanent), and shows the current one
+            from navigator_kernel.adapters.models.providers import check_provider, spelled_out
+
+            if rest:
+                try:
+                    check_provider(spelled_out(rest, app.settings.models)[0], app.settings.models)
+                except KernelError as error:
+                    note(f"error: {error.message}")
+                    note(f"hint: {chat_hint(error.hint, app.spoken)}")
+                    return
+                app.use_model(rest)
+            lines([app.settings.models.default or say("chat.model_none", language)])
         case "/skill":
             lines([session.sticky.target if session.sticky else say("chat.free", language)])
         case "/skills":
-            _skills(app, rest, language)
+            from navigator_kernel.skills.catalog.search import search
+
+            skills = app.project.catalogue.list_resources()
+            listed = [hit.skill for hit in search(skills, rest, {})] if rest else [*skills]
+            rows = [
+                (skill.name, " ".join(in_one_language(skill.description, language).split()))
+                for skill in listed[:LISTED]
+            ]
+            if rows:
+                table(("skill", "description"), rows, language=language)
+            if not rows or len(listed) > LISTED:
+                note(say("chat.more_skills" if rows else "chat.no_skills", language, count=len(listed) - LISTED))
         case "/why" if replies:
             events = app.project.run_log.read(replies[-1].run)
             lines(list(readable_lines(events, app.project.catalogue, language)))
         case _:
             note("nothing yet")
-
-
-def _skills(app: App, words: str, language: Language) -> None:
-    """A short list of the installed skills, or of those that `words` find."""
-    from navigator_kernel.skills.catalog.search import search
-
-    skills = app.project.catalogue.list_resources()
-    listed = [hit.skill for hit in search(skills, words, {})] if words else [*skills]
-    rows = [(skill.name, " ".join(in_one_language(skill.description, language).split())) for skill in listed[:LISTED]]
-    if rows:
-        table(("skill", "description"), rows, language=language)
-    if not rows or len(listed) > LISTED:
-        note(say("chat.more_skills" if rows else "chat.no_skills", language, count=len(listed) - LISTED))
-
-
-def _model(app: App, name: str, language: Language) -> None:
-    """Sets the model for this conversation only (`navigator model use` is permanent), and shows the current one."""
-    from navigator_kernel.adapters.models.providers import check_provider, spelled_out
-
-    if name:
-        try:
-            check_provider(spelled_out(name, app.settings.models)[0], app.settings.models)
-        except KernelError as error:
-            note(f"error: {error.message}")
-            note(f"hint: {chat_hint(error.hint, app.spoken)}")
-            return
-        app.use_model(name)
-    lines([app.settings.models.default or say("chat.model_none", language)])

@@ -15,7 +15,7 @@ from navigator_kernel.language.wording import object_of, say
 from navigator_kernel.text import Language
 from navigator_kernel.turn.answers import asks_for_model, is_interrupted
 from navigator_kernel.values.job import is_lasting
-from navigator_kernel.values.request import PendingApproval, PendingQuestion, Session
+from navigator_kernel.values.request import PendingApproval, Session
 from navigator_kernel.values.rights import right_of
 from navigator_kernel.values.work import is_unfinished
 from navigator_kernel.values.workflow import PLAN, REPEAT
@@ -54,20 +54,19 @@ class OpenQuestion(Struct, frozen=True, kw_only=True):
     @property
     def legend(self) -> list[str]:
         """A line for each answer."""
-        rows = [(letter, self._meaning(letter)) for letter in self.letters]
-        rows = [(f"1-{self.count}", text) if letter == "1" else (letter, text) for letter, text in rows]
+        rows = []
+        for letter in self.letters:
+            key = f"legend.{self.kind}.{letter}"
+            if letter == "a":
+                key = f"legend.right.{self.right.partition(':')[0]}" if self.right else "legend.session"
+            text = say(key, self.language, what=object_of(self.right, self.language))
+            rows.append((f"1-{self.count}" if letter == "1" else letter, text))
         if self.kind == "call":
             rows.append(("取消" if self.language == "zh" else "cancel", say("legend.cancel", self.language)))
         rows.append(("Ctrl-D", say("legend.later", self.language)))
         columns = max(width(name) for name, _ in rows)
         lines = [f"{padded(name, columns)}  {text}" for name, text in rows]
         return [say("legend.value", self.language), *lines] if self.kind == "value" else lines
-
-    def _meaning(self, letter: str) -> str:
-        if letter == "a":
-            key = f"legend.right.{self.right.partition(':')[0]}" if self.right else "legend.session"
-            return say(key, self.language, what=object_of(self.right, self.language))
-        return say(f"legend.{self.kind}.{letter}", self.language)
 
     def message(self, typed: str, usual: str = "") -> str:
         """The message that answers, `usual` for the Enter key alone. Empty if the person has to be asked again: they
@@ -120,7 +119,13 @@ def open_question(session: Session, language: Language) -> OpenQuestion | None:
         word = "" if right is None else right.word
         return OpenQuestion(kind=kind, letters=letters, language=language, right=word)
     if session.question is not None:
-        kind, count = _kind_of_choice(session.question), len(session.question.options)
+        count = len(session.question.options)
+        if count == 1:
+            kind = "one"
+        elif count:
+            kind = "several"
+        else:
+            kind = "rest" if session.question.rest else "value"
         return OpenQuestion(kind=kind, letters=_LETTERS[kind], language=language, count=count)
     return None
 
@@ -133,12 +138,6 @@ def _kind_of(approval: PendingApproval) -> Kind:
     if is_interrupted(approval):
         return "interrupted"
     return "call" if asks_for_model(approval) else "effect"
-
-
-def _kind_of_choice(question: PendingQuestion) -> Kind:
-    if question.options:
-        return "one" if len(question.options) == 1 else "several"
-    return "rest" if question.rest else "value"
 
 
 def can_answer() -> bool:

@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,8 +99,15 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
             note(say("notice.allow", language, word=shlex.quote(str(word))))
     if not waits and not in_chat and is_unfinished(reply.session):
         note(say("notice.continue", language, command=command_for(reply.session, app.root_flag, app.rights)))
-    how = app.settings.sections
-    _beside(reply.sections, "off" if waits and how == "compact" else how, form, language)
+    how = app.settings.sections if form in {"auto", "detail"} and is_attended() else "off"
+    if form == "protocol":
+        lines(sections(reply.sections, language))
+    elif how == "full":
+        for line in sections(reply.sections, language):
+            note(line, dim=True)
+    elif how == "compact" and not waits:
+        for key, body in _titled(reply.sections):
+            note(f"{say(key, language)} {'; '.join(body)}", dim=True)
 
 
 def for_chat(report: Report, language: Language) -> Report:
@@ -163,7 +171,12 @@ def _answer(report: Report, form: str, style: Style, language: Language, *, stre
             lines(render_report(report, FORMATS.get(form, "detail"), style))
         return
     if not streamed and not is_failure:
-        model_text(_whole(report))
+        text = report.raw or ""
+        if report.offloaded:  # the report contains only the beginning
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                whole = json.loads(Path(report.offloaded).read_text(encoding="utf-8"))["raw"]
+                text = whole if isinstance(whole, str) else text
+        model_text(text)
     sizes: dict[str, int] = {}  # of each file, and of each disarmed folder with all that it holds
     for file in report.data.get("written", ()):
         folder, disarmed, _ = str(file["path"]).partition(f"{SUFFIX}/")
@@ -173,28 +186,11 @@ def _answer(report: Report, form: str, style: Style, language: Language, *, stre
     if report.data.get("incomplete"):
         note(say("model.incomplete", language))
     if report.state != "success":
-        _failed(report, style)
+        note(render_sentence(report, style).partition("\n")[0])
+        if hint := report.data.get("hint"):
+            note(f"hint: {clean(str(hint), lines=False)}")
     for one in report.data.get("diagnostics", ()):
         note(clean(str(one["msg"]), lines=False))
-
-
-def _failed(report: Report, style: Style) -> None:
-    """Prints the failure and a hint on stderr."""
-    note(render_sentence(report, style).partition("\n")[0])
-    if hint := report.data.get("hint"):
-        note(f"hint: {clean(str(hint), lines=False)}")
-
-
-def _whole(report: Report) -> str:
-    """The whole answer, even if the report contains only its beginning."""
-    if report.offloaded:
-        try:
-            held = json.loads(Path(report.offloaded).read_text(encoding="utf-8"))["raw"]
-        except (OSError, ValueError, KeyError, TypeError):
-            held = None
-        if isinstance(held, str):
-            return held
-    return report.raw or ""
 
 
 def _took(reply: Reply, form: str, language: Language) -> None:
@@ -221,20 +217,6 @@ def _titled(held: Sections) -> list[tuple[str, list[str]]]:
     return [(f"section.{name}", body) for name, body in held.to_dict().items() if body]
 
 
-def _beside(held: Sections, how: str, form: str, language: Language) -> None:
-    """Prints the sections on stdout with `protocol`; for a person a dim line for each, or all in full (X-41)."""
-    if form == "protocol":
-        lines(sections(held, language))
-    elif form not in {"auto", "detail"} or not is_attended():
-        return
-    elif how == "full":
-        for line in sections(held, language):
-            note(line, dim=True)
-    elif how == "compact":
-        for key, body in _titled(held):
-            note(f"{say(key, language)} {'; '.join(body)}", dim=True)
-
-
 # Shows a turn while it runs: the text, skills, tools, and usage.
 
 ARGUMENTS = 80  # characters of a call's arguments
@@ -259,7 +241,16 @@ class Shown(Struct):
         match event.body:
             case RunContent(text=text) if event.step is not None and sys.stdout.isatty():
                 self.streamed = True
-                self._add(text)
+                if not is_formatted():
+                    sys.stdout.write(clean(text))
+                    sys.stdout.flush()
+                    self._open = True
+                    return
+                self._text += text  # Markdown, of which the last paragraph still grows
+                if end := _end_of_paragraph(self._text):
+                    self._show(end)
+                if self._text.strip():
+                    self._draft = draft(self._text, self._draft)
             case SkillActivated(skill=skill):
                 self._note(f"… {skill}")
             case StepStarted(agent=agent) if agent not in {"skills", "kernel"}:
@@ -291,19 +282,6 @@ class Shown(Struct):
         if sys.stderr.isatty():
             self._show(len(self._text))
             note(clean(text, lines=False))
-
-    def _add(self, text: str) -> None:
-        """Shows Markdown, of which the last paragraph still grows, or plain text where that is not possible."""
-        if is_formatted():
-            self._text += text
-            if end := _end_of_paragraph(self._text):
-                self._show(end)
-            if self._text.strip():
-                self._draft = draft(self._text, self._draft)
-            return
-        sys.stdout.write(clean(text))
-        sys.stdout.flush()
-        self._open = True
 
     def _show(self, end: int) -> None:
         if self._open:

@@ -31,39 +31,30 @@ def _names(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[str
 def command(app: App, *, page: str | None, as_json: bool) -> None:
     """Show a page of the documentation, or list all pages; in a pipe, print PAGE as Markdown."""
     if page is None:
-        _list(app, as_json=as_json)
+        pages = [read_page(name, app.spoken) for name in page_files()]
+        if as_json:
+            document({"pages": [{"page": one.name, "title": one.title, "summary": one.summary} for one in pages]})
+        else:
+            table(("page", "what it is about"), [(one.name, one.summary) for one in pages])
         return
-    found = read_page(page, app.spoken)
+    shown = read_page(page, app.spoken)
     if as_json:
-        document({"page": found.name, "title": found.title, "text": found.text})
+        document({"page": shown.name, "title": shown.title, "text": shown.text})
     elif sys.stdout.isatty():
-        _show(found.text)
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        size = os.get_terminal_size()
+        console = Console(width=min(size.columns, WIDEST))
+        with console.capture() as captured:
+            console.print(Markdown(clean(shown.text), hyperlinks=False))
+        text = captured.get()
+        if text.count("\n") < size.lines:
+            click.echo(text, nl=False)
+        else:
+            click.echo_via_pager(text)
     else:
-        lines(found.text.removesuffix("\n"))
-
-
-def _list(app: App, *, as_json: bool) -> None:
-    found = [read_page(name, app.spoken) for name in page_files()]
-    if as_json:
-        document({"pages": [{"page": one.name, "title": one.title, "summary": one.summary} for one in found]})
-    else:
-        table(("page", "what it is about"), [(one.name, one.summary) for one in found])
-
-
-def _show(text: str) -> None:
-    """Renders Markdown, in a pager if it is longer than the terminal."""
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    size = os.get_terminal_size()
-    console = Console(width=min(size.columns, WIDEST))
-    with console.capture() as captured:
-        console.print(Markdown(clean(text), hyperlinks=False))
-    shown = captured.get()
-    if shown.count("\n") < size.lines:
-        click.echo(shown, nl=False)
-    else:
-        click.echo_via_pager(shown)
+        lines(shown.text.removesuffix("\n"))
 
 
 # Finds the pages of this release and reads them for a terminal: `docs/` in the source tree, else in the package.
@@ -98,8 +89,12 @@ class Page(Struct, frozen=True):
 def page_files(language: Language = "en") -> Mapping[str, Path]:
     """Name → file of every page, in the order to read them; for Chinese, the translation if there is one."""
     top = shipped_home().docs
-    found = [path for folder in FOLDERS for path in sorted((top / folder).glob("*.md")) if path.stem not in LEFT_OUT]
-    return {path.stem.lower(): _translated(path, top) if language == "zh" else path for path in found}
+    files = {}
+    for page in (path for folder in FOLDERS for path in sorted((top / folder).glob("*.md"))):
+        if page.stem not in LEFT_OUT:
+            translated = top / "zh" / page.relative_to(top)
+            files[page.stem.lower()] = translated if language == "zh" and translated.is_file() else page
+    return files
 
 
 def read_page(name: str, language: Language = "en") -> Page:
@@ -111,11 +106,6 @@ def read_page(name: str, language: Language = "en") -> Page:
         raise NotFound(f"no page is called {name!r}", hint=hint, suggestions=near)
     text = _COMMENT.sub("", files[name].read_text("utf-8"))
     return Page(name=name, text=_OWN_LINK.sub(r"\1", _PICTURE.sub("", text)))
-
-
-def _translated(page: Path, top: Path) -> Path:
-    own = top / "zh" / page.relative_to(top)
-    return own if own.is_file() else page
 
 
 def first_sentence(text: str) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 import click
 
 from navigator_kernel.bootstrap.health import Finding, findings, repair, shown
-from navigator_kernel.bootstrap.upkeep import Leftover, collect_garbage, size_of
+from navigator_kernel.bootstrap.upkeep import collect_garbage, size_of
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, say_lines
 from navigator_kernel.cli.project import App
@@ -85,16 +85,13 @@ def gc(app: App, *, days: int, dry_run: bool, results: bool, as_json: bool) -> N
     else:
         say_lines([*gone, f"{len(gone)} {'would be removed' if dry_run else 'removed'}"])
     if kept:
+        names = [escape_controls(one.name.rpartition("/")[2]) for one in kept[:SHOWN]]
+        shown = ", ".join([*names, *(["…"] if len(kept) > SHOWN else [])])
         count = numbered(len(kept), "old run")
-        note(f"{count} kept with results that are not in the project ({numbered(size, 'byte')}): {_listed(kept)}")
+        note(f"{count} kept with results that are not in the project ({numbered(size, 'byte')}): {shown}")
         note("navigator files RUN lists them, and navigator gc --results removes them")
     if sentence:
         note(sentence)
-
-
-def _listed(kept: Sequence[Leftover]) -> str:
-    names = [escape_controls(one.name.rpartition("/")[2]) for one in kept[:SHOWN]]
-    return ", ".join([*names, *(["…"] if len(kept) > SHOWN else [])])
 
 
 COMMANDS = {"doctor": command}

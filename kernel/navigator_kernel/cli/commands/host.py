@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,19 +121,16 @@ def install(app: App, *, host: str, hide_skills: bool, dry_run: bool, undo: bool
         note(say("host.restart" if changes else "host.has", app.spoken, host=title))
         if changes and host in ASKING:
             note(say(f"host.asks.{host}", app.spoken))
-    if skills and not hide_skills:
-        _note_cost(app, installer, hiding(held, list(skills)), list(skills.values()))
-
-
-def _note_cost(app: App, installer: Installer, hidden: Host, skills: Sequence[SkillDef]) -> None:
-    """Says what the skills cost that Claude Code itself lists; `hidden` would hide all of them."""
+    if not skills or hide_skills:
+        return
+    # What the skills cost that Claude Code itself lists
     from navigator_kernel.evals.lint import listings
 
     try:
-        shown = {name for change in installer.install(hidden) for name in change.names}
+        shown = {name for change in installer.install(hiding(held, list(skills))) for name in change.names}
     except KernelError:  # the setting has an unexpected form
         return
-    seen = [skill for skill in skills if skill.folder is not None and skill.folder.name in shown]
+    seen = [skill for skill in skills.values() if skill.folder is not None and skill.folder.name in shown]
     (listing,) = (one for one in listings(seen) if one.host == "claude-code")
     if listing.skills:
         note(say("host.listed", app.spoken, count=listing.skills, tokens=listing.tokens))
@@ -198,14 +194,9 @@ def _tell(changes: list[Change], host: str, held: Host, *, dry_run: bool, as_jso
         document({"host": host, "changed": told, "dry_run": dry_run})
     elif dry_run:
         for change in changes:
-            lines(_difference(change))
+            old, new = ((data or b"").decode("utf-8", "replace").splitlines() for data in (change.before, change.after))
+            lines(difflib.unified_diff(old, new, os.fspath(change.file), os.fspath(change.file), lineterm=""))
         if not changes:
             note(f"nothing to do for {in_language(held.title, spoken())}")
     else:
         say_lines([f"{'removed' if change.after is None else 'wrote'} {change.file}" for change in changes])
-
-
-def _difference(change: Change) -> Iterator[str]:
-    """The change as a unified diff."""
-    before, after = ((data or b"").decode("utf-8", "replace").splitlines() for data in (change.before, change.after))
-    yield from difflib.unified_diff(before, after, os.fspath(change.file), os.fspath(change.file), lineterm="")

@@ -32,9 +32,6 @@ from navigator_kernel.text import clean, lazy_compile, numbered, shorten, strip_
 from navigator_kernel.values.mcp import McpServer, OfferedTool, server_from
 
 if TYPE_CHECKING:
-    from mcp.server.lowlevel import Server
-    from rich.progress import Progress
-
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.request import Message, Session
 
@@ -63,38 +60,27 @@ def serve(app: App, *, http: bool, host: str, port: int, check: bool, as_json: b
     Over HTTP a token is asked for: NAVIGATOR_MCP_TOKEN, or one that is made once and kept in a file of yours.
     """
     if check:
-        _check(app, as_json=as_json)
+        # Lists the skills that are resources: those that follow the open specification. `route` finds all skills.
+        from navigator_kernel.mcp_server.skill_resources import SkillResources
+
+        every = sorted(skill.name for skill in app.project.catalogue.list_resources() if skill.type == "skill")
+        served = SkillResources(app.project.catalogue).served()
+        left_out = [name for name in every if name not in served]
+        if as_json:
+            document({"served": served, "left_out": left_out})
+            return
+        say_lines(f"{numbered(len(served), 'skill')} served as resources; route finds {len(every)}")
+        if left_out:
+            say_lines(f"left out: {', '.join(left_out)}")
+            note("navigator skill validate NAME --strict says why")
         return
     if as_json and not http:
         raise UsageProblem("the protocol uses stdout, so there is no JSON document", hint="--json goes with --http")
-    server = _server(app)
-    if http:
-        _over_http(server, host, port, as_json=as_json)
-    else:
-        asyncio.run(_over_stdio(server))
-
-
-def _check(app: App, *, as_json: bool) -> None:
-    """Lists the skills that are resources: those that follow the open specification. `route` finds all skills."""
-    from navigator_kernel.mcp_server.skill_resources import SkillResources
-
-    every = sorted(skill.name for skill in app.project.catalogue.list_resources() if skill.type == "skill")
-    served = SkillResources(app.project.catalogue).served()
-    left_out = [name for name in every if name not in served]
-    if as_json:
-        document({"served": served, "left_out": left_out})
-        return
-    say_lines(f"{numbered(len(served), 'skill')} served as resources; route finds {len(every)}")
-    if left_out:
-        say_lines(f"left out: {', '.join(left_out)}")
-        note("navigator skill validate NAME --strict says why")
-
-
-def _server(app: App) -> Server[Any]:
     from navigator_kernel.bootstrap.turns import MOST
 
     try:
         from navigator_kernel.mcp_server.server import KernelTools, mcp_server
+        from navigator_kernel.mcp_server.server import serve as over_http
         from navigator_kernel.mcp_server.skill_resources import SkillResources
     except ImportError as error:
         hint = "pip install 'navigator-kernel[mcp]'"
@@ -105,11 +91,13 @@ def _server(app: App) -> Server[Any]:
         async with most:
             return await app.turns.take(message, session, keep="waiting")
 
-    return mcp_server(KernelTools(kernel=app.project, take=take), SkillResources(app.project.catalogue))
+    server = mcp_server(KernelTools(kernel=app.project, take=take), SkillResources(app.project.catalogue))
 
+    async def over_stdio() -> None:
+        from mcp.server.stdio import stdio_server
 
-def _over_http(server: Server[Any], host: str, port: int, *, as_json: bool) -> None:
-    from navigator_kernel.mcp_server.server import serve as over_http
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
 
     def ready(url: str) -> None:
         if as_json:
@@ -118,14 +106,10 @@ def _over_http(server: Server[Any], host: str, port: int, *, as_json: bool) -> N
         else:
             note(f"answering at {url}")
 
-    over_http(server, host, port, _token(), ready)
-
-
-async def _over_stdio(server: Server[Any]) -> None:
-    from mcp.server.stdio import stdio_server
-
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+    if http:
+        over_http(server, host, port, _token(), ready)
+    else:
+        asyncio.run(over_stdio())
 
 
 def _token() -> str:
@@ -220,7 +204,12 @@ def listed(app: App, *, as_json: bool) -> None:
     rows = []
     for name, server in sorted(app.settings.servers.items()):
         agreed = app.bare.consents.trusted(request(name, server, "", app.root).consent)
-        rows.append({"name": name, "origin": server.origin, "approved": agreed, **_shown(server)})
+        env, headers = (
+            {key: "(a secret)" if is_secret(key, value) else value for key, value in table.items()}
+            for table in (server.env, server.headers)
+        )
+        shown = server._replace(env=env, headers=headers).to_dict()  # as its file has it, with secrets hidden
+        rows.append({"name": name, "origin": server.origin, "approved": agreed, **shown})
     notes = [text for text in app.settings.notes if text.startswith((PROJECT_FILE, OWN_FILE))]
     if as_json:
         document({"servers": rows, "notes": notes})
@@ -281,7 +270,22 @@ def taken_over(
     if unknown := [host for host in hosts if host not in known]:
         raise UsageProblem(f"no host is called {unknown[0]!r}", hint=f"one of: {', '.join(known)}")
     file = _file(app, project=False)
-    taken, notes = _of_hosts(app, hosts, only, {} if force else servers_in(file, "user", lenient=False).servers)
+    # The servers to add by name, and the skipped ones with reasons; the first host with a name wins
+    there = {} if force else servers_in(file, "user", lenient=False).servers
+    taken: dict[str, dict[str, Any]] = {}
+    notes: list[str] = []
+    for host, source, configured in of_hosts(app.root, Path.home()):
+        if hosts and host.host not in hosts:
+            continue
+        notes += [f"{source}: {text}" for text in configured.notes]
+        for name, server in configured.servers.items():
+            if (only and name not in only) or name == "navigator":
+                continue
+            if name in taken or name in there:
+                notes.append(f"{source}: {name!r} already exists")
+                continue
+            server, variables = _referenced(name, server)
+            taken[name] = {"host": host.host, "file": str(source), "server": server.to_dict(), "variables": variables}
     if missing := [name for name in only if name not in taken]:
         raise NotFound(f"no host has a server called {missing[0]!r}", hint="; ".join(notes) or "see --dry-run")
     if taken and not dry_run:
@@ -300,34 +304,22 @@ def taken_over(
         note("nothing to add")
 
 
-def _of_hosts(
-    app: App, hosts: Sequence[str], only: Sequence[str], there: Mapping[str, McpServer]
-) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """The servers to add by name, and the skipped ones with reasons; the first host with a name wins."""
-    taken: dict[str, dict[str, Any]] = {}
-    notes: list[str] = []
-    for host, source, found in of_hosts(app.root, Path.home()):
-        if hosts and host.host not in hosts:
-            continue
-        notes += [f"{source}: {text}" for text in found.notes]
-        for name, server in found.servers.items():
-            if (only and name not in only) or name == "navigator":
-                continue
-            if name in taken or name in there:
-                notes.append(f"{source}: {name!r} already exists")
-                continue
-            server, variables = _referenced(name, server)
-            taken[name] = {"host": host.host, "file": str(source), "server": server.to_dict(), "variables": variables}
-    return taken, notes
-
-
 def _named(name: str, words: tuple[str, ...], preset: str, url: str) -> McpServer:
     if url:
         if words or preset:
             raise UsageProblem("a server with an address has no command", hint="--url alone, with --header")
         return McpServer(url=url)
     if preset or (name in PRESETS and (not words or PRESETS[name].wants)):
-        return _of_preset(preset or name, words)
+        name = preset or name
+        known = PRESETS.get(name)
+        if known is None:
+            raise UsageProblem(f"no preset is called {name!r}", hint=f"one of: {', '.join(PRESETS)}")
+        if known.wants and not words:
+            hint = f"navigator mcp add {name} {known.wants}"
+            raise UsageProblem(f"the preset {name!r} needs {known.wants}", hint=hint)
+        if words and known.server.url:
+            raise UsageProblem(f"the preset {name!r} takes no more arguments", hint=f"navigator mcp add {name}")
+        return known.server._replace(args=(*known.server.args, *words))
     if not words:
         hint = f"after --, or --url, or a preset: {', '.join(PRESETS)}"
         raise UsageProblem(f"{name!r} has no command", hint=hint)
@@ -342,15 +334,6 @@ def _pairs(words: Sequence[str], option: str, *, hint: str = "NAME=VALUE") -> Ma
             raise UsageProblem(f"{word!r} is not a value of {option}", hint=hint)
         pairs[key] = value
     return pairs
-
-
-def _shown(server: McpServer) -> dict[str, Any]:
-    """The server as its file has it, with secrets hidden."""
-    env, headers = (
-        {key: "(a secret)" if is_secret(key, value) else value for key, value in table.items()}
-        for table in (server.env, server.headers)
-    )
-    return server._replace(env=env, headers=headers).to_dict()
 
 
 def _secrets(server: McpServer) -> list[str]:
@@ -473,7 +456,16 @@ def approve(app: App, *, name: str, only: Sequence[str], yes: bool, timeout: flo
     configured = app.settings.servers.get(name)
     brought = configured is not None and configured.origin == PROJECT  # the person may not have seen its command
     with _opened(app, name, timeout, yes=yes or not brought) as server:
-        offered = _tools_after_question(server, as_json=as_json)
+        try:
+            offered = server.tools()
+        except ConsentNeeded as error:  # the person sees its command first
+            error.hint = f"to agree to it: navigator mcp approve {name} --yes"
+            if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+                raise
+            if not click.confirm(f"{error.message}?", err=True):
+                raise
+            app.bare.consents.allow_orders(server.run)
+            offered = server.tools()
     before, by_name = app.bare.pins.standings(offered), {tool.name: tool for tool in offered}
     by_name |= {tool.full_name: tool for tool in offered}
     if missing := [word for word in only if word not in by_name]:
@@ -506,21 +498,6 @@ def approve(app: App, *, name: str, only: Sequence[str], yes: bool, timeout: flo
             note(f"{row['tool']} is off: {row['why']}; navigator mcp approve {name} {row['tool']} turns it on")
 
 
-def _tools_after_question(server: _Server, *, as_json: bool) -> list[OfferedTool]:
-    """The tools of a server, which starts only after the person has seen its command and agreed; otherwise
-    ConsentNeeded."""
-    try:
-        return server.tools()
-    except ConsentNeeded as error:
-        error.hint = f"to agree to it: navigator mcp approve {server.name} --yes"
-        if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise
-        if not click.confirm(f"{error.message}?", err=True):
-            raise
-        server.app.bare.consents.allow_orders(server.run)
-        return server.tools()
-
-
 @command.command("call")
 @click.argument("name")
 @click.argument("tool")
@@ -543,9 +520,16 @@ def call(
     as_json: bool,
 ) -> None:
     """Call a tool of the server NAME. A VALUE is a text, or what the tool's schema says that it is."""
-    arguments = _arguments(words, given)
-    bare = tool.removeprefix(f"{name}__")
-    params: dict[str, Any] = {"tool": bare, "args": arguments}
+    arguments: dict[str, Any] = {}
+    if given:
+        try:
+            arguments = json.loads(given)
+        except ValueError as error:
+            raise UsageProblem(f"--args is not JSON: {error}", hint='--args \'{"name": "value"}\'') from error
+        if not isinstance(arguments, dict):
+            raise UsageProblem("--args is not a JSON object", hint='--args \'{"name": "value"}\'')
+    arguments |= _pairs(words, "ARGUMENTS", hint="NAME=VALUE, or --args with JSON")
+    params: dict[str, Any] = {"tool": tool.removeprefix(f"{name}__"), "args": arguments}
     with _opened(app, name, timeout, yes=yes) as server, _progress(quiet=as_json) as progress:
         for _ in range(ASKED):
             try:
@@ -643,18 +627,6 @@ def _opened(app: App, name: str, timeout: float | None, *, yes: bool) -> Iterato
         app.bare.mcp.close()
 
 
-def _arguments(words: Sequence[str], given: str) -> dict[str, Any]:
-    arguments: dict[str, Any] = {}
-    if given:
-        try:
-            arguments = json.loads(given)
-        except ValueError as error:
-            raise UsageProblem(f"--args is not JSON: {error}", hint='--args \'{"name": "value"}\'') from error
-        if not isinstance(arguments, dict):
-            raise UsageProblem("--args is not a JSON object", hint='--args \'{"name": "value"}\'')
-    return {**arguments, **_pairs(words, "ARGUMENTS", hint="NAME=VALUE, or --args with JSON")}
-
-
 def _answered(error: InputNeeded) -> dict[str, Any]:
     """The person's answers, field by field."""
     from navigator_kernel.adapters.mcp_client.connection import fitted
@@ -664,12 +636,10 @@ def _answered(error: InputNeeded) -> dict[str, Any]:
     for field, about in error.data["fields"].items():
         about = about if isinstance(about, Mapping) else {}
         needed = field in error.data["required"]
-        said = click.prompt(
-            str(about.get("title") or field), default=None if needed else "", err=True, show_default=False
-        )
-        if said == "" and not needed:
-            continue
-        answer[field] = fitted(str(said), about)
+        default = None if needed else ""
+        text = click.prompt(str(about.get("title") or field), default=default, err=True, show_default=False)
+        if text or needed:
+            answer[field] = fitted(str(text), about)
     return answer
 
 
@@ -679,20 +649,16 @@ def _progress(*, quiet: bool) -> Iterator[Any]:
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    with _bar() as bar:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
 
         async def progress(done: float, of: float | None, message: str | None) -> None:
             bar.update(task, completed=done, total=of, description=clean(message or "", lines=False))
 
         yield progress
-
-
-def _bar() -> Progress:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    return Progress(console=Console(stderr=True), transient=True)
 
 
 def _show(answer: Mapping[str, Any]) -> None:
@@ -745,15 +711,3 @@ PRESETS: Mapping[str, Preset] = {
     "sequential-thinking": Preset(_node("sequential-thinking"), "thoughts in numbered steps"),
     "time": Preset(_python("mcp-server-time"), "the time in other time zones"),
 }
-
-
-def _of_preset(name: str, words: Sequence[str]) -> McpServer:
-    """The server, with `words` after its own arguments. UsageProblem for an unknown preset or wrong `words`."""
-    held = PRESETS.get(name)
-    if held is None:
-        raise UsageProblem(f"no preset is called {name!r}", hint=f"one of: {', '.join(PRESETS)}")
-    if held.wants and not words:
-        raise UsageProblem(f"the preset {name!r} needs {held.wants}", hint=f"navigator mcp add {name} {held.wants}")
-    if words and held.server.url:
-        raise UsageProblem(f"the preset {name!r} takes no more arguments", hint=f"navigator mcp add {name}")
-    return held.server._replace(args=(*held.server.args, *words))

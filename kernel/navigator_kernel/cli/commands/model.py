@@ -21,7 +21,7 @@ from navigator_kernel.bootstrap.models import keep_found
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.config.settings import Models, user_file
+from navigator_kernel.config.settings import user_file
 from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import say
@@ -81,7 +81,24 @@ def tested(app: App, *, name: str, as_json: bool) -> None:
     wanted = name or models.default
     if not wanted:
         raise NotFound("no model is set", hint="navigator model use PROVIDER:MODEL, or name one here")
-    model, answer, took, found, spent = _tried(wanted, models)
+    import asyncio
+
+    from navigator_kernel.adapters.models.chat_model import WireModel
+    from navigator_kernel.agent_loop.models import LIMIT, TOKENS, WORD, tooling
+
+    connection, words, began = WireModel(wanted, models), list[float](), time.monotonic()
+
+    async def test() -> tuple[str, str, dict[str, float | None], Tooling, Spent]:
+        question = Asked(messages=(ChatMessage(role="user", text=WORD),), tokens=TOKENS, limit=LIMIT)
+        try:
+            done = await connection.complete(question, lambda _: words.append(time.monotonic() - began))
+            took = {"first": round(words[0], 3) if words else None, "seconds": round(time.monotonic() - began, 3)}
+            found, spent = await tooling(connection)
+        finally:
+            await connection.close()
+        return done.model, done.message.text, took, found, done.spent + spent
+
+    model, answer, took, found, spent = asyncio.run(test())
     keep_found(model, found)
     result = {"model": model, "answer": answer, **took, **spent.to_dict(), "tools": found}
     if as_json:
@@ -97,28 +114,6 @@ def tested(app: App, *, name: str, as_json: bool) -> None:
     held = served(model.partition(":")[0], models)
     if held is not None and held.tools not in ("", found):
         note(f"your settings override this: tools = {held.tools!r}")
-
-
-def _tried(name: str, models: Models) -> tuple[str, str, dict[str, float | None], Tooling, Spent]:
-    """The result of testing a model: its answer, time, use of tools, and usage."""
-    import asyncio
-
-    from navigator_kernel.adapters.models.chat_model import WireModel
-    from navigator_kernel.agent_loop.models import LIMIT, TOKENS, WORD, tooling
-
-    model, heard, began = WireModel(name, models), list[float](), time.monotonic()
-
-    async def asked() -> tuple[str, str, dict[str, float | None], Tooling, Spent]:
-        question = Asked(messages=(ChatMessage(role="user", text=WORD),), tokens=TOKENS, limit=LIMIT)
-        try:
-            done = await model.complete(question, lambda _: heard.append(time.monotonic() - began))
-            took = {"first": round(heard[0], 3) if heard else None, "seconds": round(time.monotonic() - began, 3)}
-            found, spent = await tooling(model)
-        finally:
-            await model.close()
-        return done.model, done.message.text, took, found, done.spent + spent
-
-    return asyncio.run(asked())
 
 
 @command.command("use")
@@ -152,15 +147,16 @@ def use(app: App, *, name: str, as_json: bool) -> None:
 @json_option
 def key(*, provider: str, remove: bool, as_json: bool) -> None:
     """Store a key for PROVIDER in this system's keyring; it is asked for or read from stdin."""
-    value = "" if remove else _typed(provider)
+    if remove:
+        value = ""
+    elif sys.stdin.isatty():
+        value = str(click.prompt(f"key for {provider}", hide_input=True, err=True)).strip()
+    else:
+        value = sys.stdin.readline().strip()
     if not remove and not value:
         raise UsageProblem("no key was given", hint="type it, or pipe it in")
     keep_key(provider, value)
-    told = {"provider": provider, "kept": not remove}
-    document(told) if as_json else note("removed" if remove else f"kept for {provider}")
-
-
-def _typed(provider: str) -> str:
-    if sys.stdin.isatty():
-        return str(click.prompt(f"key for {provider}", hide_input=True, err=True)).strip()
-    return sys.stdin.readline().strip()
+    if as_json:
+        document({"provider": provider, "kept": not remove})
+    else:
+        note("removed" if remove else f"kept for {provider}")

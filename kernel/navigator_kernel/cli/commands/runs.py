@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,7 +20,6 @@ from navigator_kernel.why import lines_of, missed, readable_lines, skill_named
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.changes import ChangeStore
     from navigator_kernel.bootstrap.results import RunResult
-    from navigator_kernel.events import Event
 
 
 @click.command("why")
@@ -39,25 +37,21 @@ def why(app: App, *, run: str | None, skill: str | None, verbose: bool, as_json:
     name = run or known[0]
     events = log.read(name)
     if skill is not None:
-        _tell_missed(app, name, events, skill, as_json=as_json)
+        definition = skill_named(app.bare.catalogue, skill)
+        dropped = missed(events, definition, definition.name if definition else skill)
+        if as_json:
+            document({"run": name, **asdict(dropped)})
+            return
+        lines([f"run {name}", *(f"  {stage:<12}yes" for stage in dropped.stages)])
+        lines(f"  {dropped.fell_out:<12}no: {dropped.why}" if dropped.fell_out else f"  {dropped.why}")
+        if dropped.confidence is not None and dropped.best is not None:
+            lines(f"  confidence {dropped.confidence:.2f}; the first was {dropped.best[0]} with {dropped.best[1]:.2f}")
     elif as_json:
         document({"run": name, "events": [event.to_dict() for event in events]})
     elif verbose:
         lines([f"run {name}", *(line for event in events for line in lines_of(event))])
     else:
         lines([f"run {name}", *readable_lines(events, app.bare.catalogue, app.language)])
-
-
-def _tell_missed(app: App, run: str, events: Sequence[Event], skill: str, *, as_json: bool) -> None:
-    held = skill_named(app.bare.catalogue, skill)
-    found = missed(events, held, held.name if held else skill)
-    if as_json:
-        document({"run": run, **asdict(found)})
-        return
-    lines([f"run {run}", *(f"  {stage:<12}yes" for stage in found.stages)])
-    lines(f"  {found.fell_out:<12}no: {found.why}" if found.fell_out else f"  {found.why}")
-    if found.confidence is not None and found.best is not None:
-        lines(f"  confidence {found.confidence:.2f}; the first was {found.best[0]} with {found.best[1]:.2f}")
 
 
 # `navigator usage`: what models took in this project, and how much of it came from a provider's cache.
@@ -74,16 +68,13 @@ def usage(app: App, *, session: str | None, last: int, as_json: bool) -> None:
     if as_json:
         document({"runs": runs, "models": [{"model": name, **spent.to_dict()} for name, spent in models.items()]})
         return
-    total = sum(models.values(), Spent())
-    rows = [_row(name, spent) for name, spent in (*models.items(), *([("", total)] if len(models) > 1 else []))]
+    rows = []
+    for name, spent in (*models.items(), *([("all", sum(models.values(), Spent()))] if len(models) > 1 else [])):
+        cached = f"{spent.cached / spent.input:.0%}" if spent.input else "-"
+        cost = f"${spent.cost:.4f}" if spent.priced else "-"
+        rows.append((name or "all", f"{spent.requests:,}", f"{spent.input:,}", cached, f"{spent.output:,}", cost))
     table(("model", "requests", "tokens in", "from a cache", "tokens out", "cost"), rows)
     note(f"{numbered(runs, 'run')} counted")
-
-
-def _row(model: str, spent: Spent) -> tuple[str, ...]:
-    cached = f"{spent.cached / spent.input:.0%}" if spent.input else "-"
-    cost = f"${spent.cost:.4f}" if spent.priced else "-"
-    return (model or "all", f"{spent.requests:,}", f"{spent.input:,}", cached, f"{spent.output:,}", cost)
 
 
 # `navigator log`: the audit log of this project.
@@ -107,21 +98,16 @@ def log(app: App, *, run: str | None, event: str | None, about: str | None, last
     if as_json:
         document({"count": len(found), "whole": True, "entries": [one.to_dict() for one in shown]})
         return
-    lines(
-        f"{escape_controls(one.ts)}  {escape_controls(one.event):<10}  {'  '.join(_shown(one.facts))}" for one in shown
-    )
+    for entry in shown:
+        facts = []
+        for key, value in entry.facts.items():
+            if value in ("", [], {}, None):
+                continue
+            items = value if isinstance(value, list) else [value]
+            more = " …" if len(items) > 5 else ""
+            facts.append(f"{escape_controls(key)}={', '.join(_item(item) for item in items[:5])}{more}")
+        lines([f"{escape_controls(entry.ts)}  {escape_controls(entry.event):<10}  {'  '.join(facts)}"])
     note(f"{len(found)} of {numbered(len(every), 'entry')}; none was changed or removed")
-
-
-def _shown(facts: dict[str, Any]) -> Iterable[str]:
-    for key, value in facts.items():
-        if value in ("", [], {}, None):
-            continue
-        if isinstance(value, list):
-            shown = ", ".join(_item(item) for item in value[:5])
-            yield f"{escape_controls(key)}={shown}{' …' if len(value) > 5 else ''}"
-        else:
-            yield f"{escape_controls(key)}={_item(value)}"
 
 
 def _item(item: Any) -> str:
@@ -172,23 +158,16 @@ def files(app: App, *, run: str | None, name: str | None, to: str | None, force:
     if as_json:
         document({"files": [_fields(one) for one in found], "exit_code": 0})
         return
-    table(
-        ("run", "file", "bytes", "type", "when", "state"),
-        [
-            (one.run, one.path, f"{one.size:,}" if one.size >= 0 else "", one.kind, one.at, _state(app, one))
-            for one in found
-        ],
-        spare=("when", "type"),
-    )
+    rows = []
+    for one in found:
+        if one.is_there:
+            state = "delivered" if one.delivered else "disarmed" if one.is_disarmed else "here"
+        else:
+            state = "gone_to" if one.delivered else "gone"
+        told = say(f"files.{state}", app.spoken, path=one.delivered)
+        rows.append((one.run, one.path, f"{one.size:,}" if one.size >= 0 else "", one.kind, one.at, told))
+    table(("run", "file", "bytes", "type", "when", "state"), rows, spare=("when", "type"))
     note(say("files.hint", app.spoken, run=runs[0]))
-
-
-def _state(app: App, one: RunResult) -> str:
-    if not one.is_there:
-        return say("files.gone_to" if one.delivered else "files.gone", app.spoken, path=one.delivered)
-    if one.delivered:
-        return say("files.delivered", app.spoken, path=one.delivered)
-    return say("files.disarmed" if one.is_disarmed else "files.here", app.spoken)
 
 
 def _fields(one: RunResult) -> dict[str, str | int | bool]:
@@ -216,7 +195,7 @@ def diff(app: App, *, run: str | None, as_json: bool) -> None:
     from navigator_kernel.adapters.processes.line_diff import diff_of
     from navigator_kernel.tools.writing import shown
 
-    changes = _changes(app)
+    changes = app.bare.changes
     run = run or next((one for one in changes.runs() if not changes.is_undone(one)), None) or _newest(changes)
     made = changes.of(run)
     if as_json:
@@ -235,22 +214,17 @@ def diff(app: App, *, run: str | None, as_json: bool) -> None:
 @pass_app
 def undo(app: App, *, run: str | None, force: bool, as_json: bool) -> int:
     """Put back every file of this project that the tools of a run changed; without RUN of the newest such run."""
-    changes = _changes(app)
+    changes = app.bare.changes
     run = run or _newest(changes)
     done = changes.undo(run, force=force)
     code = 1 if any(how == "changed since" for _, how in done) else 0
     if as_json:
         document({"run": run, "files": [{"path": path, "state": how} for path, how in done], "exit_code": code})
     else:
-        words = (say(f"undo.{how.replace(' ', '_')}", app.spoken, path=escape_controls(path)) for path, how in done)
-        lines(words)
+        lines(say(f"undo.{how.replace(' ', '_')}", app.spoken, path=escape_controls(path)) for path, how in done)
         if code:
             note("--force restores what was changed after the run, too")
     return code
-
-
-def _changes(app: App) -> ChangeStore:
-    return app.bare.changes
 
 
 def _newest(changes: ChangeStore) -> str:

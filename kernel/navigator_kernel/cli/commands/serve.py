@@ -17,10 +17,8 @@ from navigator_kernel.errors import NotFound, NotLoadable, UsageProblem
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from navigator_kernel.bootstrap.project import Project
-    from navigator_kernel.gateway.tokens import KeptToken, TokenStore
+    from navigator_kernel.gateway.tokens import TokenStore
     from navigator_kernel.values.http.endpoint import Role
 
 _TIME = lazy_compile(r"(\d{1,5})([mhd])")
@@ -79,9 +77,22 @@ def command(
     Every request needs a token. `navigator serve --new-token` prints one.
     """
     if new_token:
-        _create(_tokens(app), role, expires, label, as_json=as_json)
+        time = _TIME.fullmatch(expires)
+        if time is None:
+            raise UsageProblem(f"{expires!r} is not a time", hint="30m, 12h or 90d")
+        new, text = _tokens(app).create(role, label, timedelta(**{_UNITS[time[2]]: int(time[1])}))
+        if as_json:
+            document({"id": new.id, "role": new.role, "expires": new.expires, "token": text})
+            return
+        lines(text)
+        note(f"{new.role}, until {new.expires}; it is not shown again")
     elif list_tokens:
-        _list(_tokens(app).listed(), as_json=as_json)
+        keys = ("id", "role", "label", "created", "expires")
+        tokens = [{key: getattr(token, key) for key in keys} for token in _tokens(app).listed()]
+        if as_json:
+            document({"tokens": tokens})
+        else:
+            table(keys, [tuple(map(str, token.values())) for token in tokens])
     elif revoke is not None:
         _tokens(app).revoke(revoke)
         document({"revoked": revoke}) if as_json else say_lines(f"revoked {revoke}")
@@ -89,7 +100,9 @@ def command(
         if (certificate is None) is not (key is None):
             raise UsageProblem("a certificate needs its key", hint="give --certificate and --key")
         if logs == "json":
-            _log_as_json()
+            from navigator_kernel.gateway.logs import log_as_json
+
+            log_as_json()
         tls = (certificate, key) if certificate is not None and key is not None else None
         _serve(
             app,
@@ -103,12 +116,6 @@ def command(
             patience=patience,
             as_json=as_json,
         )
-
-
-def _log_as_json() -> None:
-    from navigator_kernel.gateway.logs import log_as_json
-
-    log_as_json()
 
 
 def _serve(
@@ -152,27 +159,6 @@ def _tokens(app: App) -> TokenStore:
         hint = "pip install 'navigator-kernel[gateway]'"
         raise NotLoadable("serve needs the extra 'gateway', which is not installed", hint=hint) from error
     return open_tokens(app.bare)
-
-
-def _create(tokens: TokenStore, role: Role, expires: str, label: str, *, as_json: bool) -> None:
-    found = _TIME.fullmatch(expires)
-    if found is None:
-        raise UsageProblem(f"{expires!r} is not a time", hint="30m, 12h or 90d")
-    life = timedelta(**{_UNITS[found[2]]: int(found[1])})
-    held, text = tokens.create(role, label, life)
-    if as_json:
-        document({"id": held.id, "role": held.role, "expires": held.expires, "token": text})
-        return
-    lines(text)
-    note(f"{held.role}, until {held.expires}; it is not shown again")
-
-
-def _list(held: Sequence[KeptToken], *, as_json: bool) -> None:
-    keys = ("id", "role", "label", "created", "expires")
-    if as_json:
-        document({"tokens": [{key: getattr(one, key) for key in keys} for one in held]})
-    else:
-        table(keys, [tuple(str(getattr(one, key)) for key in keys) for one in held])
 
 
 # Opens the page in the person's browser, signed in. The token is in a file that only the person can read, and the

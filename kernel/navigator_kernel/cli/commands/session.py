@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +24,6 @@ from navigator_kernel.values.rights import right_of
 from navigator_kernel.values.work import is_unfinished
 
 if TYPE_CHECKING:
-    from navigator_kernel.adapters.stores.sessions import SqliteSessions
-    from navigator_kernel.adapters.stores.underway import Left, Underway
     from navigator_kernel.values.request import Said
 
 
@@ -43,11 +40,18 @@ def command() -> None:
 @pass_app
 def listed(app: App, *, as_json: bool) -> None:
     """List sessions, newest first, with what each waits for."""
-    found = _with_left(app.bare.sessions.listed(), _underway(app).left())
+    by_name = {session["id"]: session for session in app.bare.sessions.listed()}
+    for left in app.bare.underway.left():  # a killed turn
+        known = by_name.get(left.session)
+        if known is None or known["turns"] == left.turn:
+            when, name = left.order.asked_at, left.session
+            known = {"created": when, **(known or {"id": name}), "updated": when, "turns": left.turn}
+            by_name[name] = {**known, "waiting": "interrupted"}
+    sessions = sorted(by_name.values(), key=lambda session: str(session["updated"]), reverse=True)
     if as_json:
-        document({"sessions": found})
+        document({"sessions": sessions})
         return
-    rows = [(one["id"], str(one["turns"]), one["updated"], one["waiting"]) for one in found]
+    rows = [(one["id"], str(one["turns"]), one["updated"], one["waiting"]) for one in sessions]
     table(("session", "turns", "last turn", "waits for"), rows)
 
 
@@ -58,7 +62,7 @@ def listed(app: App, *, as_json: bool) -> None:
 @pass_app
 def show(app: App, *, name: str, last: int | None, as_json: bool) -> None:
     """Print the messages of a session, what it waits for, and what it may do without a question."""
-    left = [one for one in _underway(app).left() if one.session == name]
+    left = [one for one in app.bare.underway.left() if one.session == name]
     try:
         session, said = app.bare.sessions.load(name), app.bare.sessions.history(name, last)
     except NotFound:  # the turn was killed before its session was stored
@@ -94,26 +98,26 @@ def show(app: App, *, name: str, last: int | None, as_json: bool) -> None:
 @pass_app
 def revoke(app: App, *, name: str, rights: tuple[str, ...], as_json: bool) -> None:
     """End what you allowed a session: each RIGHT as `session show` names it, or everything."""
-    ended = asyncio.run(_revoked(app.bare.sessions, name, rights, app.spoken))
+    store, ended = app.bare.sessions, dict[str, dict[str, str]]()
+
+    async def revoke_all() -> None:
+        """Ends the rights after the turn that is under way, which may give some, and stores what it began with."""
+        async with store.queue.turn(name, note):
+            grants = {subject: _right(subject, app.spoken) for subject in store.load(name).grants}
+            known = {right["right"] for right in grants.values()}
+            if unknown := [word for word in rights if word not in known]:
+                hint = f"it has: {', '.join(sorted(known)) or 'none'}"
+                raise NotFound(f"session {name!r} has no right {unknown[0]!r}", hint=hint)
+            ended.update((subject, one) for subject, one in grants.items() if not rights or one["right"] in rights)
+            store.revoke(name, tuple(ended))
+
+    asyncio.run(revoke_all())
     if as_json:
-        document({"session": name, "revoked": ended, "exit_code": 0})
+        document({"session": name, "revoked": [*ended.values()], "exit_code": 0})
     elif ended:
-        lines(say("rights.revoked", app.spoken, what=found["means"]) for found in ended)
+        lines(say("rights.revoked", app.spoken, what=right["means"]) for right in ended.values())
     else:
         lines(say("rights.none", app.spoken))
-
-
-async def _revoked(store: SqliteSessions, name: str, rights: Sequence[str], language: Language) -> list[dict[str, str]]:
-    """Ends the rights after the turn that is under way, which may give some, and stores what it began with."""
-    async with store.queue.turn(name, note):
-        held = {one: _right(one, language) for one in store.load(name).grants}
-        known = {found["right"] for found in held.values()}
-        if unknown := [one for one in rights if one not in known]:
-            hint = f"it has: {', '.join(sorted(known)) or 'none'}"
-            raise NotFound(f"session {name!r} has no right {unknown[0]!r}", hint=hint)
-        ended = {one: found for one, found in held.items() if not rights or found["right"] in rights}
-        store.revoke(name, tuple(ended))
-        return list(ended.values())
 
 
 def _right(subject: str, language: Language) -> dict[str, str]:
@@ -134,7 +138,7 @@ def resume(ctx: click.Context, *, name: str, as_json: bool) -> int:
     from navigator_kernel.cli.chat.chat import command as chat
 
     app = app_of(ctx)
-    if all(left.session != name for left in _underway(app).left()):
+    if all(left.session != name for left in app.bare.underway.left()):
         app.bare.sessions.load(name)
     code = ctx.invoke(chat, session_name=name, as_json=as_json)
     return code if isinstance(code, int) else 0
@@ -167,30 +171,14 @@ def export(app: App, *, name: str, file: Path | None, force: bool, as_json: bool
 @pass_app
 def delete(app: App, *, name: str, as_json: bool) -> None:
     """Delete a session and its history."""
-    left = any(one.session == name for one in _underway(app).left())
-    _underway(app).forget(name)
+    left = any(one.session == name for one in app.bare.underway.left())
+    app.bare.underway.forget(name)
     try:
         app.bare.sessions.delete(name)
     except NotFound:  # the turn was killed before its session was stored
         if not left:
             raise
     document({"deleted": name, "exit_code": 0}) if as_json else say_lines(f"deleted {name}")
-
-
-def _underway(app: App) -> Underway:
-    return app.bare.underway
-
-
-def _with_left(found: list[dict[str, Any]], left: Sequence[Left]) -> list[dict[str, Any]]:
-    """The sessions, including those with a killed turn."""
-    rows = {one["id"]: one for one in found}
-    for one in left:
-        known = rows.get(one.session)
-        if known is None or known["turns"] == one.turn:
-            when = one.order.asked_at
-            rows[one.session] = {"created": when, **(known or {"id": one.session}), "updated": when, "turns": one.turn}
-            rows[one.session]["waiting"] = "interrupted"
-    return sorted(rows.values(), key=lambda one: str(one["updated"]), reverse=True)
 
 
 def _entry(one: Said) -> dict[str, Any]:

@@ -8,8 +8,8 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -56,28 +56,15 @@ def serve(app: App, routed: Routed, *, idle: float, ready: Callable[[Path], None
         )
     answers = _Answers(root=app.root, routed=routed)
     answers.refresh()
-    with _alone(path, app.root), _listening(path) as listener:
-        asyncio.run(_Desk(answers=answers, idle=idle, path=path).open(listener, ready))
-
-
-@contextmanager
-def _alone(path: Path, root: Path) -> Iterator[None]:
-    """Holds the lock beside the socket for as long as the process serves."""
-    with ExitStack() as held:
-        try:
-            held.enter_context(file_lock(path.with_suffix(".lock"), timeout=0))
+    with ExitStack() as open_files:
+        try:  # one process serves a project
+            open_files.enter_context(file_lock(path.with_suffix(".lock"), timeout=0))
         except Busy as error:
             hint = "navigator route --resident asks it; it ends by itself when nobody does"
-            raise Busy(f"a process already serves {str(root)!r} already", hint=hint) from error
-        yield
-
-
-@contextmanager
-def _listening(path: Path) -> Iterator[socket.socket]:
-    """A listening socket; it replaces the one of a killed process, and its file is removed at the end."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            raise Busy(f"a process already serves {str(app.root)!r} already", hint=hint) from error
+        listener = open_files.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         try:
-            path.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)  # that of a killed process
             listener.bind(str(path))
             path.chmod(0o600)
             listener.listen(_QUEUE)
@@ -86,7 +73,7 @@ def _listening(path: Path) -> Iterator[socket.socket]:
             raise KernelError(what, hint="remove the existing file") from error
         own = stamp(path)
         try:
-            yield listener
+            asyncio.run(_Desk(answers=answers, idle=idle, path=path).open(listener, ready))
         finally:
             if stamp(path) == own:
                 path.unlink(missing_ok=True)
@@ -198,31 +185,21 @@ class _Desk(Struct, kw_only=True):
         try:
             if not is_ours(link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)):
                 return
-            line = await asyncio.wait_for(_heard(reader), PATIENCE)
-            if line != b"":
-                writer.write(self._answer(line))
-                await asyncio.wait_for(writer.drain(), PATIENCE)
+            try:
+                line = await asyncio.wait_for(reader.readline(), PATIENCE)
+            except ValueError:
+                hint = "leave something out"
+                answer = _refusal(UsageProblem(f"a request has at most {REQUEST_LIMIT} bytes", hint=hint))
+            else:
+                answer = self.answers.to(line) if line else b""
+                self._last = time.monotonic() if line else self._last
+            writer.write(answer)
+            await asyncio.wait_for(writer.drain(), PATIENCE)
         except (ConnectionError, TimeoutError):
             return  # the client has disconnected, or its time is over
         finally:
             transport.abort()
             self.answers.look()
-
-    def _answer(self, line: bytes | None) -> bytes:
-        if line is None:
-            return _refusal(UsageProblem(f"a request has at most {REQUEST_LIMIT} bytes", hint="leave something out"))
-        try:
-            return self.answers.to(line)
-        finally:
-            self._last = time.monotonic()
-
-
-async def _heard(reader: asyncio.StreamReader) -> bytes | None:
-    """The next line from the client, or None if it is too long."""
-    try:
-        return await reader.readline()
-    except ValueError:
-        return None
 
 
 def _refusal(error: KernelError) -> bytes:

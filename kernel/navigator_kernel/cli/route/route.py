@@ -62,13 +62,36 @@ def command(
     if teach is not None or lessons or forget:
         taught(app, text, teach=teach, forget=forget, as_json=as_json)
         return
+    if text and serve:
+        raise UsageProblem("--serve takes no message", hint=f"navigator route --resident {shlex.quote(text)}")
+    if text and index:
+        raise UsageProblem("--index takes no message", hint=f"navigator route {shlex.quote(text)}")
     if serve:
-        _stay(app, text, idle, as_json=as_json)
+        from navigator_kernel.cli.route.resident import serve as answer
+
+        def ready(path: Path) -> None:
+            if as_json:
+                document({"socket": str(path)})
+            else:
+                note(f"answering at {path}")
+            sys.stdout.flush()
+
+        answer(app, routed, idle=idle, ready=ready)
         return
     if index:
-        _index(app, text, as_json=as_json)
+        from navigator_kernel.cli.route.index import make_index
+
+        count = make_index(app)
+        if as_json:
+            document({"skills": count, "exit_code": 0})
+        else:
+            note(f"{numbered(count, 'skill')} in the index")
         return
-    routing = _from_resident(app, text, k) if resident else None
+    routing = None
+    if resident and text.strip() and not any(app.flags.values()):
+        from navigator_kernel.daemon.client import ask
+
+        routing = ask(text, str(app.root), k, start=True)
     routing = routing or routed(app, text, k)
     if as_json:
         document(routing)
@@ -81,18 +104,6 @@ def _from_resident(app: App, text: str, k: int) -> dict[str, Any] | None:
     from navigator_kernel.daemon.client import ask
 
     return ask(text, str(app.root), k, start=True) if text.strip() and not any(app.flags.values()) else None
-
-
-def _index(app: App, text: str, *, as_json: bool) -> None:
-    from navigator_kernel.cli.route.index import make_index
-
-    if text:
-        raise UsageProblem("--index takes no message", hint=f"navigator route {shlex.quote(text)}")
-    count = make_index(app)
-    if as_json:
-        document({"skills": count, "exit_code": 0})
-    else:
-        note(f"{numbered(count, 'skill')} in the index")
 
 
 def _stay(app: App, text: str, idle: int, *, as_json: bool) -> None:
@@ -133,17 +144,13 @@ def taught(app: App, words: str, *, teach: str | None, forget: bool, as_json: bo
         else:
             say_lines(f"forgot {count} for {name}" if name else f"forgot {count}")
     else:
-        _show(app, words.strip(), as_json=as_json)
-
-
-def _show(app: App, name: str, *, as_json: bool) -> None:
-    """Shows the lessons, newest first."""
-    held = app.bare.lessons.all()
-    wanted = {skill: texts for skill, texts in held.items() if not name or fold(skill) == fold(name)}
-    count = sum(map(len, wanted.values()))
-    if as_json:
-        document({"count": count, "lessons": {skill: list(texts) for skill, texts in wanted.items()}})
-    elif count:
-        table(("skill", "message"), [(skill, text) for skill, texts in wanted.items() for text in texts])
-    else:
-        note("nothing was learned")
+        name = words.strip()
+        held = app.bare.lessons.all()
+        wanted = {skill: texts for skill, texts in held.items() if not name or fold(skill) == fold(name)}
+        count = sum(map(len, wanted.values()))
+        if as_json:
+            document({"count": count, "lessons": {skill: list(texts) for skill, texts in wanted.items()}})
+        elif count:
+            table(("skill", "message"), [(skill, text) for skill, texts in wanted.items() for text in texts])
+        else:
+            note("nothing was learned")

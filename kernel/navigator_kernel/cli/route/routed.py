@@ -12,7 +12,6 @@ from navigator_kernel.language.wording import because_of
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.project_files import ProjectFiles
     from navigator_kernel.cli.project import App
-    from navigator_kernel.values.route import Intent, RouteDecision
 
 SHOWN = 5  # candidates, unless more are requested
 
@@ -25,18 +24,19 @@ def answer(app: App, text: str) -> int:
 
 def routed(app: App, text: str, k: int, files: ProjectFiles | None = None) -> dict[str, Any]:
     """The route of a message as `--json` prints it; UsageProblem without a message."""
-    found = route(app.bare, text, app.language, files=files)
-    steps = [step._asdict() for step in found.steps]
-    return {**_document(found.intent, found.decision, k), "language": found.language, "steps": steps}
-
-
-def _document(intent: Intent, decision: RouteDecision, k: int) -> dict[str, Any]:
-    found = intent.retrieval
-    candidates = [] if found is None else [candidate.to_dict() for candidate in found.candidates[:k]]
-    body = {**decision.to_dict(), "agent": decision.agent, "intent": intent.to_dict()}
-    band = None if found is None else found.band
-    body |= {"phase_one": decision.phase_one(), "band": band, "options": list(decision.options)}
-    return {**body, "shortlist": candidates}
+    routing = route(app.bare, text, app.language, files=files)
+    decision, retrieval = routing.decision, routing.intent.retrieval
+    return {
+        **decision.to_dict(),
+        "agent": decision.agent,
+        "intent": routing.intent.to_dict(),
+        "phase_one": decision.phase_one(),
+        "band": None if retrieval is None else retrieval.band,
+        "options": list(decision.options),
+        "shortlist": [] if retrieval is None else [one.to_dict() for one in retrieval.candidates[:k]],
+        "language": routing.language,
+        "steps": [step._asdict() for step in routing.steps],
+    }
 
 
 def show(told: Mapping[str, Any], *, explain: bool) -> None:
@@ -51,11 +51,9 @@ def show(told: Mapping[str, Any], *, explain: bool) -> None:
     elif shortlist:
         rows = [(one["name"], f"{one['confidence']:.2f}", _strongest(one["parts"], 2)) for one in shortlist]
         table(("skill", "confidence", "why"), rows, language=told["language"])
-    lines([f"  Step {at}: {step['text']} → {_fits(step)}" for at, step in enumerate(told["steps"], 1)])
-
-
-def _fits(step: Mapping[str, Any]) -> str:
-    return str(step["skill"] or (f"{' or '.join(step['options'])}?" if step["options"] else "no skill"))
+    for at, step in enumerate(told["steps"], 1):
+        options = f"{' or '.join(step['options'])}?" if step["options"] else "no skill"
+        lines([f"  Step {at}: {step['text']} → {step['skill'] or options}"])
 
 
 def _strongest(parts: Mapping[str, float], count: int) -> str:

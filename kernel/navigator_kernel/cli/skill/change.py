@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
     from navigator_kernel.skills.install.changes import SkillChange
     from navigator_kernel.skills.install.conflict import Side
-    from navigator_kernel.skills.install.install import Counts, InstalledSkill, InstallResult
+    from navigator_kernel.skills.install.install import InstalledSkill, InstallResult
     from navigator_kernel.skills.install.plans import PlannedSkill
     from navigator_kernel.skills.install.restore import RestoredSkill, RestoreResult
     from navigator_kernel.skills.install.update import OutdatedResult, UpdatedSkill, UpdateResult
@@ -170,16 +170,12 @@ def _installed(
         choices = problem.data.get("choices")
         if not choices:
             raise
-    return install(_picked(app, choices, source), options)
-
-
-def _picked(app: App, choices: Sequence[tuple[str, str]], source: str) -> list[str]:
     from navigator_kernel.cli.picker import pick
 
     picked = pick(say("pick.title", app.spoken, count=len(choices), source=source), choices, app.spoken)
     if picked is None:
         raise Interrupted("nothing was installed", hint="--skill NAME or --all chooses without asking")
-    return picked
+    return install(picked, options)
 
 
 @click.command("uninstall")
@@ -235,7 +231,16 @@ def update(app: App, /, *, names: tuple[str, ...], check: bool, verbose: bool, a
     if as_json:
         show_json(result, exit_code=code)
         return code
-    _show_updated(app, result)
+    # Prints what changes in each skill, and what was done; skills that stay as they are only as a number
+    for one in (one for one in result.skills if one.action != "kept"):
+        if one.change is not None and one.action in {"updated", "pending"}:
+            lines(_changes(one.name, one.change, app.spoken))
+            lines(str(one.diff).splitlines() if one.diff is not UNSET else ())
+        done = "would" if result.dry_run and one.action == "updated" else one.action
+        backup = say("update.backup", app.spoken, path=one.backup) if one.backup else ""
+        lines([say(f"update.{done}", app.spoken, name=one.name, why=in_language(one.problem, app.spoken)) + backup])
+    lines(_counted((("action", one.action) for one in result.skills), app.spoken))
+    Report(app.spoken).unscanned(result.skills)
     if not waiting or options.dry_run:
         return code
     if not is_asked():
@@ -257,19 +262,6 @@ def update(app: App, /, *, names: tuple[str, ...], check: bool, verbose: bool, a
 
 def _agrees(app: App, name: str) -> bool:
     return click.confirm(say("update.agree", app.spoken, name=name), err=True)
-
-
-def _show_updated(app: App, result: UpdateResult) -> None:
-    """Prints what changes in each skill, and what was done; skills that stay as they are only as a number."""
-    for one in (one for one in result.skills if one.action != "kept"):
-        if one.change is not None and one.action in {"updated", "pending"}:
-            lines(_changes(one.name, one.change, app.spoken))
-            lines(str(one.diff).splitlines() if one.diff is not UNSET else ())
-        done = "would" if result.dry_run and one.action == "updated" else one.action
-        backup = say("update.backup", app.spoken, path=one.backup) if one.backup else ""
-        lines([say(f"update.{done}", app.spoken, name=one.name, why=in_language(one.problem, app.spoken)) + backup])
-    lines(_counted((("action", one.action) for one in result.skills), app.spoken))
-    Report(app.spoken).unscanned(result.skills)
 
 
 def _changes(name: str, change: SkillChange, language: Language) -> list[str]:
@@ -314,7 +306,36 @@ def outdated(app: App, /, *, names: tuple[str, ...], folder: Path | None, as_jso
     with busy(app, "outdated", quiet=as_json) as lifecycle:
         result = lifecycle.outdated(names, InstallOptions(**given), diffs=folder is not None, plans=plans)
     if folder is not None and plans is not None:
-        count = _write_updates(app, result, plans, folder)
+        # Writes `NAME.json` for each skill with an update, and returns how many. `evals` are the figures of the
+        # update's own evals with its new description, null if it has none; `problem` says why the update would be
+        # refused.
+        from navigator_kernel.cli.skill.eval import tried
+        from navigator_kernel.evals.cases import cases_in
+        from navigator_kernel.evals.score import score
+
+        writer = FolderWriter([folder])
+        writer.make_folder(folder)
+        updates = [update for update in result.skills if update.state in {"changed", "moved"} and update.name in plans]
+        for update in updates:
+            plan, here, figures = plans[update.name], app.bare.catalogue.find(update.name), None
+            with TemporaryDirectory(prefix="navigator-") as scratch:
+                evals, index, inner = Path(scratch) / "evals", Path(scratch) / "index", FolderWriter([Path(scratch)])
+                inner.make_folder(index)
+                for path, data in plan.contents.items():
+                    above, _, file = path.rpartition("/")
+                    if above == "evals" and file.endswith(".json"):
+                        inner.write(evals / file, data)
+                cases, _ = cases_in(update.name, evals)
+                if cases and here is not None:
+                    place = {"path": here.path, "folder": here.folder, "level": here.level, "enabled": here.enabled}
+                    skill = replace(plan.skill, name=update.name, **place)
+                    figures = score(tried(app.bare, cases, app.settings, [skill], index)).to_dict()
+            source = clean(plan.receipt.source, lines=False)
+            more = {"source": source, "ref": plan.receipt.ref, "digest": plan.receipt.digest, "evals": figures}
+            body = {"v": 1, **to_builtins(update), **more}
+            text = json.dumps(body, ensure_ascii=False, indent=1)
+            writer.write(folder / f"{update.name}.json", f"{text}\n".encode("utf-8", errors="backslashreplace"))
+        count = len(updates)
         note(f"{numbered(count, 'file')} written to {str(folder)!r}")
     return _show_outdated(app, result, as_json=as_json)
 
@@ -340,38 +361,6 @@ def _show_outdated(app: App, result: OutdatedResult, *, as_json: bool) -> int:
     )
     lines(_counted(ways, language))
     return code
-
-
-def _write_updates(app: App, result: OutdatedResult, plans: Mapping[str, PlannedSkill], folder: Path) -> int:
-    """Writes `NAME.json` for each skill with an update, and returns how many. `evals` are the figures of the update's
-    own evals with its new description, null if it has none; `problem` says why the update would be refused."""
-    from navigator_kernel.cli.skill.eval import tried
-    from navigator_kernel.evals.cases import cases_in
-    from navigator_kernel.evals.score import score
-
-    writer = FolderWriter([folder])
-    writer.make_folder(folder)
-    updates = [update for update in result.skills if update.state in {"changed", "moved"} and update.name in plans]
-    for update in updates:
-        plan, here, figures = plans[update.name], app.bare.catalogue.find(update.name), None
-        with TemporaryDirectory(prefix="navigator-") as scratch:
-            evals, index, inner = Path(scratch) / "evals", Path(scratch) / "index", FolderWriter([Path(scratch)])
-            inner.make_folder(index)
-            for path, data in plan.contents.items():
-                above, _, file = path.rpartition("/")
-                if above == "evals" and file.endswith(".json"):
-                    inner.write(evals / file, data)
-            cases, _ = cases_in(update.name, evals)
-            if cases and here is not None:
-                place = {"path": here.path, "folder": here.folder, "level": here.level, "enabled": here.enabled}
-                skill = replace(plan.skill, name=update.name, **place)
-                figures = score(tried(app.bare, cases, app.settings, [skill], index)).to_dict()
-        source = clean(plan.receipt.source, lines=False)
-        more = {"source": source, "ref": plan.receipt.ref, "digest": plan.receipt.digest, "evals": figures}
-        body = {"v": 1, **to_builtins(update), **more}
-        text = json.dumps(body, ensure_ascii=False, indent=1)
-        writer.write(folder / f"{update.name}.json", f"{text}\n".encode("utf-8", errors="backslashreplace"))
-    return len(updates)
 
 
 @click.command("rollback")
@@ -488,8 +477,12 @@ class Report(Struct, frozen=True):
             commit = result.commit or self._say("install.no_commit")
             line = self._say(f"install.{done}", name=one.name, commit=commit)
             lines(line + "".join(self._say("install.linked", link=link) for link in one.links))
-        if len(skills) + len(left) > 1:
-            lines(self._summary(result.counts, seconds, dry_run=result.dry_run))
+        if len(skills) + len(left) > 1:  # `837 installed, 3 skipped, 2 blocked in 9.1 s`
+            counts = {"would" if result.dry_run else "installed": result.counts.installed}
+            others = {name: getattr(result.counts, name) for name in ("there", "skipped", "blocked")}
+            counts |= {name: count for name, count in others.items() if count}
+            counted = [self._say(f"install.{name}", count=count) for name, count in counts.items()]
+            lines(self._say("install.summary", parts=APART[self.language].join(counted), seconds=f"{seconds:.1f}"))
         sys.stdout.flush()  # so that the notes on stderr come after these lines
         meant = [one for one in left if not one["failure"]]
         self._left_out(meant) if self.verbose else self._groups(meant)
@@ -511,13 +504,6 @@ class Report(Struct, frozen=True):
     def _say(self, key: str, **values: Any) -> str:
         return say(key, self.language, **values)
 
-    def _summary(self, counts: Counts, seconds: float, *, dry_run: bool) -> str:
-        """`837 installed, 3 skipped, 2 blocked in 9.1 s`"""
-        parts = [self._say("install.would" if dry_run else "install.installed", count=counts.installed)]
-        others = {"there": counts.there, "skipped": counts.skipped, "blocked": counts.blocked}
-        parts += [self._say(f"install.{key}", count=count) for key, count in others.items() if count]
-        return self._say("install.summary", parts=APART[self.language].join(parts), seconds=f"{seconds:.1f}")
-
     def _left_out(self, left: Sequence[Mapping[str, Any]]) -> None:
         if len(left) > FEW_NOTES and not self.verbose:
             self._groups(left)
@@ -530,14 +516,13 @@ class Report(Struct, frozen=True):
             note(f"{state} {name}{COLON[self.language]}{why}{accept}")
 
     def _groups(self, left: Sequence[Mapping[str, Any]]) -> None:
-        for (state, why), names in _grouped(((one["state"], self._why(one)), one["name"]) for one in left):
-            state = self._say(f"left.{state}")
-            note(self._say("install.group", state=state, count=len(names), why=why, names=self._some(names)))
-
-    def _why(self, one: Mapping[str, Any]) -> str:
-        """The reason, with the codes that state it more exactly."""
-        reason, path = one["reason"], one["path"]
-        return reason_of(reason, path, self.language) + str(one["why"]).removeprefix(reason_of(reason, path, "en"))
+        pairs = []
+        for one in left:  # the reason, with the codes that state it more exactly
+            reason, english = (reason_of(one["reason"], one["path"], language) for language in (self.language, "en"))
+            pairs.append(((one["state"], reason + str(one["why"]).removeprefix(english)), one["name"]))
+        for (state, why), names in _grouped(pairs):
+            facts = {"state": self._say(f"left.{state}"), "count": len(names), "why": why}
+            note(self._say("install.group", **facts, names=self._some(names)))
 
     def findings(self, skills: Sequence[InstalledSkill] | Sequence[RestoredSkill]) -> None:
         """Prints findings as `scan` does, or by rule if there are many. Notes only with `verbose`."""

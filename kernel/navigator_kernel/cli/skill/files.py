@@ -18,7 +18,7 @@ from navigator_kernel.errors import UsageProblem
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import COLON, fixes, say
 from navigator_kernel.skills.options import InstallOptions
-from navigator_kernel.text import Language, numbered
+from navigator_kernel.text import numbered
 
 if TYPE_CHECKING:
     from navigator_kernel.skills.install.export import Form
@@ -183,18 +183,15 @@ def validate(app: App, *, path: str, strict: bool, as_json: bool) -> int:
         show_json(result)
         return result.exit_code
     for one in result.skills:
-        lines([f"{one.path}{_line(finding, app.spoken)}" for finding in one.findings])
+        for finding in one.findings:
+            at = f":{finding['line']}" if finding["line"] else ""
+            where = "" if finding["path"] == "SKILL.md" else f"{finding['path']} "
+            parts = (say(f"level.{finding['level']}", app.spoken), finding["code"], where)
+            lines([f"{one.path}{at}: {COLON[app.spoken].join(parts)}{in_language(finding['message'], app.spoken)}"])
     for fix in fixes((finding["code"] for one in result.skills for finding in one.findings), app.spoken):
         note(fix)
     note(f"{numbered(result.count, 'skill')}, {numbered(result.errors, 'error')}")
     return result.exit_code
-
-
-def _line(finding: Mapping[str, Any], language: Language) -> str:
-    at = f":{finding['line']}" if finding["line"] else ""
-    where = "" if finding["path"] == "SKILL.md" else f"{finding['path']} "
-    told = COLON[language].join((say(f"level.{finding['level']}", language), finding["code"], where))
-    return f"{at}: {told}{in_language(finding['message'], language)}"
 
 
 COMMANDS: Mapping[str, click.Command] = {

@@ -24,7 +24,6 @@ from navigator_kernel.text import Language, fold, in_one_language, numbered, sho
 
 if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
-    from navigator_kernel.skills.install.inventory import SkillRow
 
 UNUSED = 30  # days after which a skill without a use is named
 _RUNS = 5_000  # newest runs that are counted
@@ -93,7 +92,14 @@ def listed(app: App, /, *, as_json: bool, **where: Any) -> None:
     if as_json:
         show_json(result)
         return
-    _skills(result.skills, app.spoken)
+    # A disabled skill is marked in a column that no narrow terminal leaves out
+    off = APART[app.spoken] + worded("place", "disabled", app.spoken)
+    spare = ("kind", "from") if all(skill.enabled for skill in result.skills) else ("kind",)
+    rows = []
+    for skill in result.skills:
+        status = worded("status", skill.status, app.spoken) + ("" if skill.enabled else off)
+        rows.append((skill.name, skill.kind, status, in_one_language(skill.description, app.spoken)))
+    table(("skill", "kind", "from", "description"), rows, spare=spare, language=app.spoken)
     for one in result.lock:
         note(say(f"lock.{one.state}", app.spoken, name=one.name))
     for problem in result.problems:
@@ -192,7 +198,32 @@ def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, 
     if as_json:
         document(body)
     elif "skills" in body:
-        _offered(body, shlex.quote(source), app.spoken)
+        offered, language, colon = body["skills"], app.spoken, COLON[app.spoken]
+        head = ("skill", "type", "licence", "bytes", "tools", "scripts", "plugin", "description")
+        spare = ("licence", "tools", "plugin", "scripts", "bytes", "type")
+        rows = []
+        for one in offered:
+            size, scripts = "-" if one["size"] is None else str(one["size"]), str(len(one["scripts"]) or "-")
+            known = (one["license"] or "-", size, _short(one["tools"], language) or "-", scripts, one["plugin"] or "-")
+            rows.append((one["name"], one["kind"], *known, in_one_language(one["description"], language)))
+        table(head, rows, spare=spare, language=language)
+        for one in (one for one in offered if one["findings"] is not None):
+            name, verdict = one["name"], worded("verdict", one["verdict"], language)
+            command = one.get("command")
+            lines([say("offer.runs", language, name=name, command=command)] if command else [])
+            lines([say("offer.script", language, name=name, path=path) for path in one["scripts"]])
+            lines([f"{name}{colon}{_finding(finding)}" for finding in one["findings"]])
+            note(say("offer.verdict", language, name=name, verdict=verdict))
+        for one in offered:
+            for problem in one["problems"]:
+                note(f"{one['name']}{colon}{problem}")
+        for problem in body["problems"]:
+            note(_finding(problem))
+        at = say("offer.at", language, ref=body["ref"]) if body["ref"] else ""
+        count = {} if len(offered) == 1 else {"count": len(offered)}
+        note(say("offer.many" if count else "offer.one", language, at=at, source=shlex.quote(source), **count))
+        if any(one["findings"] is None for one in offered):
+            note(say("offer.more", language))
     else:
         lines(_about(body, app.spoken))
 
@@ -208,7 +239,14 @@ def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> Non
         result = app.bare.lifecycle.verify(name or "", InstallOptions(**where))
     except (IntegrityMismatch, Refused) as error:
         if not as_json:
-            lines(_differences(error.data.get("skills", ()), app.spoken))
+            skills, language = error.data.get("skills", ()), app.spoken
+            changed = [one for one in skills if one["state"] != "same"]
+            lines([say(f"lock.{one['state']}", language, name=one["name"]) for one in changed])
+            for one in (one for one in skills if one["refused"]):
+                lines([f"{one['name']}{COLON[language]}{in_language(one['refused'], language)}"])
+            for one in skills:
+                for kind in ("modified", "missing", "extra", "mode"):
+                    lines([say(f"verify.{kind}", language, name=one["name"], file=file) for file in one[kind]])
         raise
     if as_json:
         show_json(result)
@@ -216,18 +254,7 @@ def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> Non
     lines(say("verify.same", app.spoken, count=result.count))
     others = [one["name"] for one in result.skills if not one["by_you"]]
     if others:
-        names = BETWEEN[app.spoken].join(others)
-        note(say("verify.others", app.spoken, names=names))
-
-
-def _differences(skills: Sequence[Mapping[str, Any]], language: Language) -> list[str]:
-    """A line for each skill that is not as it was installed or as the lock wants it, and for each of its files."""
-    states = [say(f"lock.{one['state']}", language, name=one["name"]) for one in skills if one["state"] != "same"]
-    kinds = ("modified", "missing", "extra", "mode")
-    colon = COLON[language]
-    states += [f"{one['name']}{colon}{in_language(one['refused'], language)}" for one in skills if one["refused"]]
-    changes = [(one["name"], kind, file) for one in skills for kind in kinds for file in one[kind]]
-    return [*states, *(say(f"verify.{kind}", language, name=name, file=file) for name, kind, file in changes)]
+        note(say("verify.others", app.spoken, names=BETWEEN[app.spoken].join(others)))
 
 
 def _about(one: Mapping[str, Any], language: Language) -> list[str]:
@@ -262,50 +289,8 @@ def _about(one: Mapping[str, Any], language: Language) -> list[str]:
     return [*known, *(f"{say('about.problem', language)}{colon}{text}" for text in one["problems"])]
 
 
-def _offered(source_info: Mapping[str, Any], source: str, language: Language) -> None:
-    """Prints the skills that an install would add, with their findings."""
-    skills, colon = source_info["skills"], COLON[language]
-    head = ("skill", "type", "licence", "bytes", "tools", "scripts", "plugin", "description")
-    spare = ("licence", "tools", "plugin", "scripts", "bytes", "type")
-    table(head, (_offer(one, language) for one in skills), spare=spare, language=language)
-    for one in (one for one in skills if one["findings"] is not None):
-        name, verdict = one["name"], worded("verdict", one["verdict"], language)
-        command = one.get("command")
-        lines([say("offer.runs", language, name=name, command=command)] if command else [])
-        lines([say("offer.script", language, name=name, path=path) for path in one["scripts"]])
-        lines([f"{name}{colon}{_finding(finding)}" for finding in one["findings"]])
-        note(say("offer.verdict", language, name=name, verdict=verdict))
-    for one in skills:
-        for problem in one["problems"]:
-            note(f"{one['name']}{colon}{problem}")
-    for problem in source_info["problems"]:
-        note(_finding(problem))
-    at = say("offer.at", language, ref=source_info["ref"]) if source_info["ref"] else ""
-    count = {} if len(skills) == 1 else {"count": len(skills)}
-    note(say("offer.many" if count else "offer.one", language, at=at, source=source, **count))
-    if any(one["findings"] is None for one in skills):
-        note(say("offer.more", language))
-
-
-def _offer(one: Mapping[str, Any], language: Language) -> tuple[str, ...]:
-    size, scripts = "-" if one["size"] is None else str(one["size"]), str(len(one["scripts"]) or "-")
-    known = (one["license"] or "-", size, _short(one["tools"], language) or "-", scripts, one["plugin"] or "-")
-    return (one["name"], one["kind"], *known, in_one_language(one["description"], language))
-
-
 def _finding(one: Mapping[str, Any]) -> str:
     return f"{one['level']}: {one['code']}: {one['path']}: {one['message']}"
-
-
-def _skills(skills: Sequence[SkillRow], language: Language) -> None:
-    """Prints a row for each skill; a disabled one is marked in a column that no narrow terminal leaves out."""
-    off = APART[language] + worded("place", "disabled", language)
-    spare = ("kind", "from") if all(one.enabled for one in skills) else ("kind",)
-    rows = []
-    for one in skills:
-        status = worded("status", one.status, language) + ("" if one.enabled else off)
-        rows.append((one.name, one.kind, status, in_one_language(one.description, language)))
-    table(("skill", "kind", "from", "description"), rows, spare=spare, language=language)
 
 
 def _short(values: Sequence[str], language: Language) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from navigator_kernel.errors import UsageProblem
 from navigator_kernel.evals.cases import EvalCase
 from navigator_kernel.evals.score import Outcome, worth
 from navigator_kernel.skills.catalog.aliases import other_words
-from navigator_kernel.text import Language, clean, lazy_compile
+from navigator_kernel.text import clean, lazy_compile
 from navigator_kernel.values.chat import Spent
 
 if TYPE_CHECKING:
@@ -56,74 +56,53 @@ def optimize(app: App, *, name: str, model_name: str, yes: bool, as_json: bool) 
     """
     project = app.bare
     skill = skill_names.named(project.catalogue, name)
-    cases = _cases(app, project, skill)
-    bare = replace(skill, examples=(), triggers=())  # the evals use them as messages, so they must not match themselves
-    asked: tuple[str, ...] = ()
-    spent = Spent()
-    if model_name:
-        asked, spent = _by_model(app, bare, cases, model_name, sure=yes, as_json=as_json)
-    with TemporaryDirectory(prefix="navigator-") as folder:
-        trial = _Trial(app, project, bare, cases, Path(folder))
-        now = trial.outcomes(skill.description)
-        best, then = _best(trial, now, asked)
-    changes = difference(now, then, "en" if as_json else app.spoken)
-    body = {"skill": skill.name, "description": skill.description, **changes}
-    body |= {"proposed": None if best == skill.description else best, **spent.to_dict()}
-    document(body) if as_json else _show(body, app.spoken)
-
-
-def _cases(app: App, project: Project, skill: SkillDef) -> list[EvalCase]:
-    """The evals of all skills, and the examples of this one. UsageProblem if there is none for it."""
     every = [one for one in project.catalogue.list_resources() if one.type == "skill"]
     cases, _ = gathered(app, project, every, whole=True)
     own = [EvalCase(skill.name, "examples", text, should_trigger=True) for text in (*skill.examples, *skill.triggers)]
     if not own and not any(one.wanted == skill.name for one in cases):
         hint = f"write evals/{skill.name}.json into its folder, or: navigator skill learn {skill.name}"
         raise UsageProblem(f"there is no message that {skill.name!r} is for", hint=hint)
-    return [*cases, *own]
+    cases = [*cases, *own]
+    bare = replace(skill, examples=(), triggers=())  # the evals use them as messages, so they must not match themselves
+    asked: tuple[str, ...] = ()
+    spent = Spent()
+    if model_name:
+        from navigator_kernel.cli.model_asked import agreed_model, asked_model
+        from navigator_kernel.routing.skill_writer import DESCRIPTIONS, SHOWN, write_descriptions
 
+        wanted = [one.query for one in cases if one.wanted == bare.name][:SHOWN]
+        others = [one.query for one in cases if one.wanted != bare.name]
+        words = {*bare.description.casefold().split()}
+        unwanted = sorted(others, key=lambda text: -len(words.intersection(text.casefold().split())))[:SHOWN]
+        model = agreed_model(app, model_name, DESCRIPTIONS, [bare], [*wanted, *unwanted], sure=yes, as_json=as_json)
 
-def _best(trial: _Trial, now: list[Outcome], asked: Sequence[str]) -> tuple[str, list[Outcome]]:
-    """The description with the best outcomes, the shorter of two equals, and those outcomes: additions are kept one by
-    one if they help, then the model's descriptions are compared with the result."""
+        async def work(model: ChatModel) -> tuple[tuple[str, ...], Spent]:
+            return await write_descriptions(model, bare, wanted, unwanted)
 
-    best, then = trial.skill.description, now
-    for more in additions(trial.skill, other_words):
-        text = joined(best, [more])
-        if len(text) <= LONGEST and _worth(found := trial.outcomes(text)) > _worth(then):
-            best, then = text, found
-    for text in asked:
-        gained = _worth(found := trial.outcomes(text)) - _worth(then)
-        if gained > 0 or (gained == 0 and then is not now and len(text) < len(best)):
-            best, then = text, found
-    return best, then
-
-
-def _worth(found: Sequence[Outcome]) -> int:
-    return sum(map(worth, found))
-
-
-def _by_model(
-    app: App, skill: SkillDef, cases: Sequence[EvalCase], name: str, *, sure: bool, as_json: bool
-) -> tuple[tuple[str, ...], Spent]:
-    """The model's proposals and their usage."""
-    from navigator_kernel.cli.model_asked import agreed_model, asked_model
-    from navigator_kernel.routing.skill_writer import DESCRIPTIONS, SHOWN, write_descriptions
-
-    wanted = [one.query for one in cases if one.wanted == skill.name][:SHOWN]
-    others = [one.query for one in cases if one.wanted != skill.name]
-    words = {*skill.description.casefold().split()}
-    unwanted = sorted(others, key=lambda text: -len(words.intersection(text.casefold().split())))[:SHOWN]
-    model = agreed_model(app, name, DESCRIPTIONS, [skill], [*wanted, *unwanted], sure=sure, as_json=as_json)
-
-    async def work(model: ChatModel) -> tuple[tuple[str, ...], Spent]:
-        return await write_descriptions(model, skill, wanted, unwanted)
-
-    return asked_model(app, model, work)
-
-
-def _show(body: Mapping[str, Any], language: Language) -> None:
-    show(body, language)
+        asked, spent = asked_model(app, model, work)
+    with TemporaryDirectory(prefix="navigator-") as folder:
+        trial = _Trial(app, project, bare, cases, Path(folder))
+        now = trial.outcomes(skill.description)
+        # The description with the best outcomes, the shorter of two equals: additions are kept one by one if they
+        # help, then the model's descriptions are compared with the result
+        best, then = bare.description, now
+        for more in additions(bare, other_words):
+            text = joined(best, [more])
+            outcomes = trial.outcomes(text) if len(text) <= LONGEST else then
+            if sum(map(worth, outcomes)) > sum(map(worth, then)):
+                best, then = text, outcomes
+        for text in asked:
+            outcomes = trial.outcomes(text)
+            gained = sum(map(worth, outcomes)) - sum(map(worth, then))
+            if gained > 0 or (gained == 0 and then is not now and len(text) < len(best)):
+                best, then = text, outcomes
+    changes = difference(now, then, "en" if as_json else app.spoken)
+    body = {"skill": skill.name, "description": skill.description, **changes}
+    body |= {"proposed": None if best == skill.description else best, **spent.to_dict()}
+    if as_json:
+        document(body)
+        return
+    show(body, app.spoken)
     if body["proposed"] is None:
         note("no proposal routes the messages better")
         return
@@ -158,15 +137,19 @@ class Addition(NamedTuple):
 
 def additions(skill: SkillDef, translated: Callable[[Sequence[str]], Sequence[str]]) -> Iterator[Addition]:
     """At most one addition for each rule; `translated` returns the words of texts in the other language."""
-    said, text = skill.description.casefold(), clean(skill.sop)
-    for rule, begin, found in (
-        ("file types", "Works with", _new(said, (f".{one.lower()}" for one in _TYPE.findall(text)))[:TYPES]),
-        ("headings", "Covers", _new(said, _headings(text))[:HEADINGS]),
-        ("phrases", "For requests such as", [f'"{one}"' for one in _new(said, _phrases(text))[:PHRASES]]),
-        ("other language", "", _new(said, translated([skill.name, *skill.tags]))[:WORDS]),
+    known, text = skill.description.casefold(), clean(skill.sop)
+    lines = [heading.strip(" :*").casefold().split() for heading in _HEADING.findall(text)]
+    headings = [" ".join(line) for line in lines if not all(word.strip(":&-") in _PLAIN for word in line)]
+    # Quoted phrases below a heading about when the skill is used
+    phrases = [phrase.strip() for part in _WHEN.findall(text) for phrase in _PHRASE.findall(part)]
+    for rule, begin, words in (
+        ("file types", "Works with", _new(known, [f".{ending.lower()}" for ending in _TYPE.findall(text)])[:TYPES]),
+        ("headings", "Covers", _new(known, headings)[:HEADINGS]),
+        ("phrases", "For requests such as", [f'"{phrase}"' for phrase in _new(known, phrases)[:PHRASES]]),
+        ("other language", "", _new(known, translated([skill.name, *skill.tags]))[:WORDS]),
     ):
-        if found:
-            yield Addition(rule, f"{begin} {', '.join(found)}.".strip() if begin else f"({', '.join(found)})")
+        if words:
+            yield Addition(rule, f"{begin} {', '.join(words)}.".strip() if begin else f"({', '.join(words)})")
 
 
 def joined(description: str, more: Sequence[Addition]) -> str:
@@ -176,18 +159,5 @@ def joined(description: str, more: Sequence[Addition]) -> str:
     return " ".join([text, *(one.sentence for one in more)]).strip()
 
 
-def _new(said: str, found: Iterator[str] | Sequence[str]) -> list[str]:
-    return [one for one in dict.fromkeys(found) if one.casefold() not in said]
-
-
-def _headings(text: str) -> Iterator[str]:
-    for heading in _HEADING.findall(text):
-        words = heading.strip(" :*").casefold().split()
-        if words and not all(word.strip(":&-") in _PLAIN for word in words):
-            yield " ".join(words)
-
-
-def _phrases(text: str) -> Iterator[str]:
-    """The quoted phrases below a heading about when the skill is used."""
-    for part in _WHEN.findall(text):
-        yield from (one.strip() for one in _PHRASE.findall(part))
+def _new(known: str, words: Sequence[str]) -> list[str]:
+    return [word for word in dict.fromkeys(words) if word.casefold() not in known]

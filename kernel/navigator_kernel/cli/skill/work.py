@@ -63,20 +63,15 @@ def accepting(
             problem, left = error, error.data.get("left_out") or [error.data]
         blocked = [one for one in left if one.get("blocked_by") and one["skill"] not in asked]
         asked |= {one["skill"] for one in blocked}
-        accepted = [rule for one in blocked for rule in _accepted(one, app.spoken)] if ask else []
+        accepted = []
+        for one in blocked if ask else ():
+            if all(_accepts(one, rule, app.spoken) for rule in one["blocked_by"]):
+                accepted += [f"{one['skill']}:{rule}" for rule in one["blocked_by"]]
         if not accepted:
             if problem is not None:
                 raise problem
             return result
         options = replace(options, accept=[*options.accept, *accepted])
-
-
-def _accepted(blocked: Mapping[str, Any], language: Language) -> list[str]:
-    """The rules that block, if the person accepts all of them."""
-    rules = list(blocked["blocked_by"])
-    if not all(_accepts(blocked, rule, language) for rule in rules):
-        return []
-    return [f"{blocked['skill']}:{rule}" for rule in rules]
 
 
 def _accepts(blocked: Mapping[str, Any], rule: str, language: Language) -> bool:
@@ -165,12 +160,6 @@ def busy(app: App, operation: str, *, quiet: bool, source: str = "") -> Iterator
     if quiet or not sys.stderr.isatty():
         yield lifecycle
         return
-    with _spinner(app, operation, source) as lifecycle.deps.progress:
-        yield lifecycle
-
-
-@contextmanager
-def _spinner(app: App, operation: str, source: str) -> Iterator[Callable[[int, int], None]]:
     from rich.console import Console
     from rich.text import Text
 
@@ -179,13 +168,14 @@ def _spinner(app: App, operation: str, source: str) -> Iterator[Callable[[int, i
     def line(text: str) -> Text:
         return Text(clean(text, lines=False), no_wrap=True, overflow="ellipsis")
 
-    with Console(stderr=True).status(line(what)) as shown:
+    with Console(stderr=True).status(line(what)) as status:
 
         def show(done: int, of: int) -> None:
             if of > 1:
-                shown.update(line(f"{what}: {done}/{of}"))
+                status.update(line(f"{what}: {done}/{of}"))
 
-        yield show
+        lifecycle.deps.progress = show
+        yield lifecycle
 
 
 def show_json(result: Struct, **more: Any) -> None:
