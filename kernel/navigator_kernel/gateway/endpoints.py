@@ -33,7 +33,7 @@ def routes_of(endpoints: Sequence[Endpoint], gateway: Gateway) -> list[Route]:
     by_path: dict[str, dict[str, Endpoint]] = {}
     for endpoint in endpoints:
         by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
-    return [Route(path, _dispatcher(held, gateway), methods=list(held)) for path, held in by_path.items()]
+    return [Route(path, _dispatcher(methods, gateway), methods=list(methods)) for path, methods in by_path.items()]
 
 
 def _dispatcher(endpoints: Mapping[str, Endpoint], gateway: Gateway) -> Callable[[Request], Awaitable[ASGIApp]]:
@@ -59,53 +59,32 @@ def _dispatcher(endpoints: Mapping[str, Endpoint], gateway: Gateway) -> Callable
 
 
 async def _call(endpoint: Endpoint, request: Request) -> Call:
+    """What is asked: 403 for another role, 404 if a part of the path is not of its type, 415 for a body of another
+    media type, 400 for a wrong query and for a body that is not JSON, 422 for one that does not fit."""
     caller: Caller = request.scope.get("caller") or Caller(id="", role="read")
     if endpoint.role is not None and not caller.may(endpoint.role):
-        raise HttpProblem(
-            403,
-            "role",
-            f"this needs a token with the role {endpoint.role}",
-            hint=f"navigator serve --new-token --role {endpoint.role}",
-        )
-    return Call(
-        caller=caller,
-        path=_path(endpoint, request.path_params),
-        query=_query(endpoint.query, request),
-        body=await _body(endpoint, request),
-        headers=request.headers,
-    )
-
-
-def _path(endpoint: Endpoint, given: Mapping[str, str]) -> Mapping[str, Any]:
-    """The parts of the path; 404 if one is not of its type, because nothing can be there."""
+        hint = f"navigator serve --new-token --role {endpoint.role}"
+        raise HttpProblem(403, "role", f"this needs a token with the role {endpoint.role}", hint=hint)
+    path = dict(request.path_params)
     try:
-        typed = {name: msgspec.convert(given[name], kind, strict=False) for name, kind in endpoint.parts.items()}
-    except msgspec.ValidationError:
+        path |= {name: msgspec.convert(path[name], kind, strict=False) for name, kind in endpoint.parts.items()}
+    except msgspec.ValidationError:  # nothing can be there
         raise HttpProblem(404, "not_found", "there is nothing at this address") from None
-    return {**given, **typed}
-
-
-def _query(kind: type[Struct], request: Request) -> Any:
-    known = kind.__struct_encode_fields__
-    given = request.query_params.multi_items()
+    known, given = endpoint.query.__struct_encode_fields__, request.query_params.multi_items()
     if unknown := next((name for name, _ in given if name not in known), ""):
         raise HttpProblem(400, "usage", f"there is no parameter {unknown!r}", hint=f"there are: {', '.join(known)}")
     if len(dict(given)) < len(given):
         raise HttpProblem(400, "usage", "a parameter is given twice")
     try:
-        return msgspec.convert(dict(given), kind, strict=False)
+        query = msgspec.convert(dict(given), endpoint.query, strict=False)
     except (msgspec.ValidationError, ValueError) as error:
         raise HttpProblem(400, "usage", f"the query is not valid: {error}") from None
-
-
-async def _body(endpoint: Endpoint, request: Request) -> Any:
-    """The body as the endpoint's type; 415 for another media type, 400 if it is not JSON, 422 if it does not fit."""
-    if endpoint.body is None:
-        return None
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != JSON:
-        raise HttpProblem(415, "media_type", f"the body must be {JSON}", hint=f"Content-Type: {JSON}")
-    return read_body(endpoint.body, await request.body())
+    body = None
+    if endpoint.body is not None:
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
+            raise HttpProblem(415, "media_type", f"the body must be {JSON}", hint=f"Content-Type: {JSON}")
+        body = read_body(endpoint.body, await request.body())
+    return Call(caller=caller, path=path, query=query, body=body, headers=request.headers)
 
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.clock import SystemClock
@@ -134,27 +134,21 @@ class Metrics:
 
     def text(self, ended: Mapping[str, int], under_way: int) -> str:
         """The metrics as text. `ended` counts the ended runs by state, `under_way` is the number of the others."""
-        return "\n".join(self._lines(ended, under_way)) + "\n"
-
-    def _lines(self, ended: Mapping[str, int], under_way: int) -> Iterator[str]:
-        yield from _head("navigator_requests_total", "counter", "Requests that were answered")
-        for (method, path, status), count in sorted(self.requests.items()):
-            yield f'navigator_requests_total{{method="{method}",path="{path}",status="{status}"}} {count}'
-        yield from _head("navigator_request_seconds", "histogram", "Time to the beginning of an answer")
-        for bound in BOUNDS:
-            yield f'navigator_request_seconds_bucket{{le="{bound}"}} {self._seconds[bound]}'
-        yield f'navigator_request_seconds_bucket{{le="+Inf"}} {self._count}'
-        yield f"navigator_request_seconds_sum {self._sum:.6f}"
-        yield f"navigator_request_seconds_count {self._count}"
-        yield from _head("navigator_runs_total", "counter", "Runs that ended, by their state")
-        for state, count in sorted(ended.items()):
-            yield f'navigator_runs_total{{state="{state}"}} {count}'
-        yield from _head("navigator_runs_under_way", "gauge", "Runs that have a thread or wait for one")
-        yield f"navigator_runs_under_way {under_way}"
-        yield from _head("navigator_start_time_seconds", "gauge", "When the server began, in Unix time")
-        yield f"navigator_start_time_seconds {self._began:.3f}"
-
-
-def _head(name: str, kind: str, text: str) -> Iterator[str]:
-    yield f"# HELP {name} {text}"
-    yield f"# TYPE {name} {kind}"
+        requests = [
+            f'{{method="{method}",path="{path}",status="{status}"}} {count}'
+            for (method, path, status), count in sorted(self.requests.items())
+        ]
+        seconds = [f'_bucket{{le="{bound}"}} {self._seconds[bound]}' for bound in BOUNDS]
+        seconds += [f'_bucket{{le="+Inf"}} {self._count}', f"_sum {self._sum:.6f}", f"_count {self._count}"]
+        runs = [f'{{state="{state}"}} {count}' for state, count in sorted(ended.items())]
+        lines = []
+        for name, kind, text, samples in (
+            ("requests_total", "counter", "Requests that were answered", requests),
+            ("request_seconds", "histogram", "Time to the beginning of an answer", seconds),
+            ("runs_total", "counter", "Runs that ended, by their state", runs),
+            ("runs_under_way", "gauge", "Runs that have a thread or wait for one", [f" {under_way}"]),
+            ("start_time_seconds", "gauge", "When the server began, in Unix time", [f" {self._began:.3f}"]),
+        ):
+            lines += [f"# HELP navigator_{name} {text}", f"# TYPE navigator_{name} {kind}"]
+            lines += [f"navigator_{name}{sample}" for sample in samples]
+        return "\n".join(lines) + "\n"

@@ -70,8 +70,8 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     errors = {status for endpoint in endpoints for status in statuses(endpoint)}
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
-        held = _operation(endpoint, schemas, endpoints)
-        paths.setdefault(template_of(endpoint.path), {})[endpoint.method.lower()] = held
+        operation = _operation(endpoint, schemas, endpoints)
+        paths.setdefault(template_of(endpoint.path), {})[endpoint.method.lower()] = operation
     return {
         "openapi": "3.1.0",
         "info": {"title": "Navigator Kernel", "version": __version__, "description": _ABOUT},
@@ -108,117 +108,82 @@ class Schemas:
         kinds = [kind for endpoint in endpoints for kind in (endpoint.body, endpoint.answer) if kind is not None]
         models = [kind for kind in kinds if is_pydantic(kind)]
         structs = [Problem, OpenAIError, *(kind for kind in kinds if not is_pydantic(kind))]
-        found, self.components = msgspec.json.schema_components(structs, schema_hook=_unknown, ref_template=REFERENCE)
-        self._held: dict[Any, Any] = dict(zip(structs, found, strict=True))
+        schemas, self.components = msgspec.json.schema_components(
+            structs, schema_hook=lambda _kind: {}, ref_template=REFERENCE
+        )
+        self._schemas: dict[Any, Any] = dict(zip(structs, schemas, strict=True))
         for model in models:
-            held = model.model_json_schema(ref_template=REFERENCE.replace("{name}", "{model}"))
-            for name, schema in {**held.pop("$defs", {}), model.__name__: held}.items():
+            whole = model.model_json_schema(ref_template=REFERENCE.replace("{name}", "{model}"))
+            for name, schema in {**whole.pop("$defs", {}), model.__name__: whole}.items():
                 if self.components.setdefault(name, schema) != schema:
                     raise ValueError(f"two schemas are called {name!r}")
-            self._held[model] = {"$ref": REFERENCE.format(name=model.__name__)}
+            self._schemas[model] = {"$ref": REFERENCE.format(name=model.__name__)}
 
     def of(self, kind: Any) -> Any:
-        return self._held[kind]
-
-
-def _unknown(_kind: Any) -> dict[str, Any]:
-    return {}
+        return self._schemas[kind]
 
 
 def _operation(endpoint: Endpoint, schemas: Schemas, endpoints: Sequence[Endpoint]) -> dict[str, Any]:
-    held: dict[str, Any] = {
+    whole, kinds = _LONG_PART.findall(endpoint.path), {"session": SessionName, **endpoint.parts}
+    parameters: list[dict[str, Any]] = []
+    for name in _PART.findall(endpoint.path):
+        schema = {"type": "string", "pattern": "^.+$" if name in whole else "^[^/]+$"}
+        schema = msgspec.json.schema(kinds[name]) if name in kinds else schema
+        parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
+    fields = msgspec.json.schema(endpoint.query)["$defs"][endpoint.query.__name__]
+    for name, schema in fields["properties"].items():
+        required = name in fields.get("required", ())
+        parameters.append({"name": name, "in": "query", "required": required, "schema": schema})
+    text = {"type": "string"}
+    parameters += [{"name": name, "in": "header", "required": False, "schema": text} for name in endpoint.headers]
+
+    success: dict[str, Any] = {"description": HTTPStatus(endpoint.status).phrase}
+    if endpoint.sends:
+        success["headers"] = _sent(endpoint.sends)
+    if endpoint.media != JSON:
+        success["content"] = {endpoint.media: {"schema": EVENT if endpoint.media == "text/event-stream" else text}}
+    elif endpoint.answer is not None:
+        success["content"] = {JSON: {"schema": schemas.of(endpoint.answer)}}
+    links = {}  # the operations that are possible on a created entry
+    for other in endpoints if "Location" in endpoint.sends else ():
+        parts = _PART.findall(other.path)
+        if len(parts) == 1 and other.path.startswith(f"{endpoint.path}/{{{parts[0]}}}"):
+            links[other.name] = {"operationId": other.name, "parameters": {parts[0]: "$response.body#/id"}}
+    if links:
+        success["links"] = links
+
+    responses = {str(endpoint.status): success}
+    for status in statuses(endpoint):
+        error: dict[str, Any] = {"$ref": f"#/components/responses/{status}"}
+        if endpoint.path.startswith(PREFIX):
+            error = {**_error(status, schemas), "content": {JSON: {"schema": schemas.of(OpenAIError)}}}
+        responses[str(status)] = error
+    operation: dict[str, Any] = {
         "operationId": endpoint.name,
         "tags": [endpoint.tag],
         "summary": endpoint.summary,
         "x-role": endpoint.role,
-        "parameters": [*_path(endpoint), *_query(endpoint), *_headers(endpoint)],
-        "responses": _responses(endpoint, schemas, endpoints),
+        "parameters": parameters,
+        "responses": responses,
     }
     if endpoint.handler.__doc__:
-        held["description"] = " ".join(endpoint.handler.__doc__.split())
+        operation["description"] = " ".join(endpoint.handler.__doc__.split())
     if endpoint.role is None:
-        held["security"] = []
+        operation["security"] = []
     if endpoint.body is not None and endpoint.method in BODY_METHODS:
-        held["requestBody"] = {"required": True, "content": {JSON: {"schema": schemas.of(endpoint.body)}}}
-    return held
-
-
-def _path(endpoint: Endpoint) -> list[dict[str, Any]]:
-    whole, kinds = _LONG_PART.findall(endpoint.path), {"session": SessionName, **endpoint.parts}
-    return [
-        {
-            "name": name,
-            "in": "path",
-            "required": True,
-            "schema": msgspec.json.schema(kinds[name])
-            if name in kinds
-            else {"type": "string", "pattern": "^.+$" if name in whole else "^[^/]+$"},
-        }
-        for name in _PART.findall(endpoint.path)
-    ]
-
-
-def _query(endpoint: Endpoint) -> list[dict[str, Any]]:
-    schema = msgspec.json.schema(endpoint.query)
-    fields = schema["$defs"][endpoint.query.__name__]
-    required = fields.get("required", ())
-    return [
-        {"name": name, "in": "query", "required": name in required, "schema": held}
-        for name, held in fields["properties"].items()
-    ]
-
-
-def _headers(endpoint: Endpoint) -> list[dict[str, Any]]:
-    text = {"type": "string"}
-    return [{"name": name, "in": "header", "required": False, "schema": text} for name in endpoint.headers]
-
-
-def _responses(endpoint: Endpoint, schemas: Schemas, endpoints: Sequence[Endpoint]) -> dict[str, Any]:
-    return {
-        str(endpoint.status): _success(endpoint, schemas, endpoints),
-        **{str(status): _error_of(endpoint, status, schemas) for status in statuses(endpoint)},
-    }
-
-
-def _success(endpoint: Endpoint, schemas: Schemas, endpoints: Sequence[Endpoint]) -> dict[str, Any]:
-    held: dict[str, Any] = {"description": HTTPStatus(endpoint.status).phrase}
-    if endpoint.sends:
-        held["headers"] = _sent(endpoint.sends)
-    if endpoint.media != JSON:
-        schema = EVENT if endpoint.media == "text/event-stream" else {"type": "string"}
-        held["content"] = {endpoint.media: {"schema": schema}}
-    elif endpoint.answer is not None:
-        held["content"] = {JSON: {"schema": schemas.of(endpoint.answer)}}
-    if "Location" in endpoint.sends and (links := _links(endpoint, endpoints)):
-        held["links"] = links
-    return held
-
-
-def _links(endpoint: Endpoint, endpoints: Sequence[Endpoint]) -> dict[str, Any]:
-    """The operations that are possible on a created entry, as links."""
-    held = {}
-    for other in endpoints:
-        parts = _PART.findall(other.path)
-        if len(parts) == 1 and other.path.startswith(f"{endpoint.path}/{{{parts[0]}}}"):
-            held[other.name] = {"operationId": other.name, "parameters": {parts[0]: "$response.body#/id"}}
-    return held
-
-
-def _error_of(endpoint: Endpoint, status: int, schemas: Schemas) -> dict[str, Any]:
-    if not endpoint.path.startswith(PREFIX):
-        return {"$ref": f"#/components/responses/{status}"}
-    return {**_error(status, schemas), "content": {JSON: {"schema": schemas.of(OpenAIError)}}}
+        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": schemas.of(endpoint.body)}}}
+    return operation
 
 
 def _error(status: int, schemas: Schemas) -> dict[str, Any]:
-    held: dict[str, Any] = {"description": HTTPStatus(status).phrase}
+    error: dict[str, Any] = {"description": HTTPStatus(status).phrase}
     if status == 304:
-        return {**held, "headers": _sent(("ETag",))}
+        return {**error, "headers": _sent(("ETag",))}
     if status in {429, 503}:
-        held["headers"] = _sent(("Retry-After",))
+        error["headers"] = _sent(("Retry-After",))
     if status == 401:
-        held["headers"] = _sent(("WWW-Authenticate",))
-    return {**held, "content": {MEDIA_TYPE: {"schema": schemas.of(Problem)}}}
+        error["headers"] = _sent(("WWW-Authenticate",))
+    return {**error, "content": {MEDIA_TYPE: {"schema": schemas.of(Problem)}}}
 
 
 def _sent(names: Sequence[str]) -> dict[str, Any]:

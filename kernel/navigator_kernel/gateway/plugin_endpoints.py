@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -26,23 +26,28 @@ def plugin_endpoints(
 ) -> Sequence[Endpoint]:
     """The endpoints of all plugins, each with `seconds` for an answer; those without a service get `turns`. One that is
     invalid, or repeats one of `own` or of an earlier plugin, is left out and recorded as a failure."""
-    held = list(own)
+    known = list(own)
     for plugin, endpoint in plugins.all(HOOK, project, lambda item: item if isinstance(item, Endpoint) else None):
         if endpoint is None:  # a tool
             continue
-        if wrong := next(_faults(endpoint, held, plugin), ""):
-            plugins.fail(plugin, HOOK, ValueError(wrong))
+        place = f"{endpoint.method} {endpoint.path}"
+        if not f"{endpoint.path}/".startswith(("/api/", f"/{plugin}/")) or endpoint.role is None:
+            problem = f"{place} needs a role, and a path below /api/ or /{plugin}"
+            plugins.fail(plugin, HOOK, ValueError(problem))
+            continue
+        if any(one.name == endpoint.name or f"{one.method} {one.path}" == place for one in known):
+            plugins.fail(plugin, HOOK, ValueError(f"{place} ({endpoint.name}) already exists"))
             continue
         in_server = endpoint.media != JSON or endpoint.service is None  # streams and turns belong to the server's loop
         if endpoint.service is None:
             endpoint = replace(endpoint, service=turns)
         if plugins.is_shipped(plugin):
-            held.append(endpoint)
+            known.append(endpoint)
         elif in_server:
-            held.append(replace(endpoint, handler=_isolated(plugins, plugin, endpoint.handler)))
+            known.append(replace(endpoint, handler=_isolated(plugins, plugin, endpoint.handler)))
         else:
-            held.append(replace(endpoint, handler=_guarded(plugins, plugin, endpoint.handler, seconds)))
-    return held[len(own) :]
+            known.append(replace(endpoint, handler=_guarded(plugins, plugin, endpoint.handler, seconds)))
+    return known[len(own) :]
 
 
 def _guarded(plugins: Plugins, plugin: str, handler: Handler, seconds: float) -> Handler:
@@ -94,11 +99,3 @@ def _streamed(answer: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable
             raise as_error(error) from None
 
     return body
-
-
-def _faults(endpoint: Endpoint, held: Sequence[Endpoint], plugin: str) -> Iterator[str]:
-    place = f"{endpoint.method} {endpoint.path}"
-    if not f"{endpoint.path}/".startswith(("/api/", f"/{plugin}/")) or endpoint.role is None:
-        yield f"{place} needs a role, and a path below /api/ or /{plugin}"
-    if any(one.name == endpoint.name or (one.method, one.path) == (endpoint.method, endpoint.path) for one in held):
-        yield f"{place} ({endpoint.name}) already exists"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -76,12 +76,18 @@ class Runs:
         reply = loop.create_future()
         run = self._active[name] = Run(id=name, session=session or name, feed=feed, reply=reply)
         self._busy[run.session] = name
-        future = self._workers.start(name, partial(_take, asked, allow, self._listeners(feed), name))
-        future.add_done_callback(lambda done: _on(loop, self._ended, run, done))
-        return run
+        listeners = (feed.put,) if self._tracing is None else (feed.put, self._tracing())
 
-    def _listeners(self, feed: Feed) -> Sequence[Listener]:
-        return (feed.put,) if self._tracing is None else (feed.put, self._tracing())
+        async def take(turns: Turns) -> Reply:
+            message, session = asked(turns)
+            return await turns.take(message, session, listeners, keep="always", run=name, missed=_missed, allow=allow)
+
+        def end(done: Future[Reply]) -> None:
+            with suppress(RuntimeError):  # the loop is closed: the server has ended
+                loop.call_soon_threadsafe(self._ended, run, done)
+
+        self._workers.start(name, take).add_done_callback(end)
+        return run
 
     def stop(self, run: str) -> None:
         """Stops the run; NotFound if it is not under way."""
@@ -137,22 +143,5 @@ def may_approve(caller: Caller, resumed: Resumed) -> None:
         raise Refused("this token may not approve", hint="use a token with the role approve", reason="role")
 
 
-def _take(
-    asked: Asked, allow: Callable[[Resumed], None], listeners: Sequence[Listener], run: str, turns: Turns
-) -> Coroutine[Any, Any, Reply]:
-    async def taken() -> Reply:
-        message, session = asked(turns)
-        return await turns.take(message, session, listeners, keep="always", run=run, missed=_missed, allow=allow)
-
-    return taken()
-
-
 def _missed(error: Busy) -> None:
     logging.getLogger("navigator").warning("%s; this turn is not in its history", error.message)
-
-
-def _on(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *given: Any) -> None:
-    try:
-        loop.call_soon_threadsafe(call, *given)
-    except RuntimeError:  # the loop is closed: the server has ended
-        return

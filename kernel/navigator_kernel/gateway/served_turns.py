@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -40,10 +41,10 @@ class GatewayTurns(Struct, frozen=True):
         return ServedRun(id=run.id, events=run.feed.read())
 
     async def waiting(self, caller: Caller, session: str) -> ApprovalRequested | None:
-        held = await asyncio.to_thread(waiting_in, self.gateway, caller, session)
-        if held is None:
+        waits = await asyncio.to_thread(waiting_in, self.gateway, caller, session)
+        if waits is None:
             return None
-        return ApprovalRequested(subject=held.subject, detail=held.question, id=held.id, expires=held.expires)
+        return ApprovalRequested(subject=waits.subject, detail=waits.question, id=waits.id, expires=waits.expires)
 
     async def last(self, caller: Caller, session: str) -> ServedRun | None:
         name = self.gateway.session_id(caller, session)
@@ -61,11 +62,9 @@ class GatewayTurns(Struct, frozen=True):
             self.gateway.sessions.load(name)
         except NotFound:
             return ""
-        return next((run for run in self.gateway.log.runs()[:LOOKED_AT] if self._session_of(run) == name), "")
-
-    def _session_of(self, run: str) -> str:
-        try:
-            first = self.gateway.log.read(run)[0].body
-        except (KernelError, IndexError):
-            return ""  # the log is damaged: `navigator doctor` reports it
-        return first.session if isinstance(first, RunStarted) else ""
+        for run in self.gateway.log.runs()[:LOOKED_AT]:
+            with suppress(KernelError, IndexError):  # the log is damaged: `navigator doctor` reports it
+                first = self.gateway.log.read(run)[0].body
+                if isinstance(first, RunStarted) and first.session == name:
+                    return run
+        return ""

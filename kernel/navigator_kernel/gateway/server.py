@@ -92,9 +92,18 @@ def endpoints_of(gateway: Gateway) -> Sequence[Endpoint]:
 def application(gateway: Gateway, places: Sequence[str]) -> Starlette:
     """Creates the application. `places` are the hosts, with their ports, that requests may name."""
 
+    def warm() -> None:
+        """Prepares for the first message, and sets the garbage collector for a long-lived process: objects from the
+        start are never searched again, newer ones in short passes."""
+        gateway.warm()
+        collect_daily(gateway.project)
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(GARBAGE)
+
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        work = (gateway.pings(), requests.watch(), asyncio.to_thread(_warm, gateway))
+        work = (gateway.pings(), requests.watch(), asyncio.to_thread(warm))
         background = [asyncio.create_task(one) for one in work]
         yield
         for task in background:
@@ -117,16 +126,6 @@ def application(gateway: Gateway, places: Sequence[str]) -> Starlette:
         lifespan=lifespan,
         exception_handlers={HTTPException: _http_error},
     )
-
-
-def _warm(gateway: Gateway) -> None:
-    """Prepares for the first message, and sets the garbage collector for a long-lived process: objects from the start
-    are never searched again, newer ones in short passes."""
-    gateway.warm()
-    collect_daily(gateway.project)
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(GARBAGE)
 
 
 async def _http_error(_: Request, error: Exception) -> ProblemResponse:
@@ -164,7 +163,12 @@ def serve(
         raise KernelError(f"cannot listen at {host}:{port}", hint="another --port") from error
     with listener:
         place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
-        config.app = application(gateway, _places(place))
+        # The hosts that clients may name: also without the default ports, and `localhost` for 127.0.0.1
+        places = [place]
+        if place.startswith("127.0.0.1:"):
+            places.append(place.replace("127.0.0.1", "localhost", 1))
+        places += [one.rpartition(":")[0] for one in places if one.endswith((":80", ":443"))]
+        config.app = application(gateway, places)
         try:
             config.load()
         except OSError as error:  # also of ssl
@@ -174,11 +178,3 @@ def serve(
         listener.listen(BACKLOG)  # clients that connect before the server is up wait
         ready(f"{'https' if certificate else 'http'}://{place}")
         _Server(config, gateway, patience).run(sockets=[listener])
-
-
-def _places(place: str) -> Sequence[str]:
-    """The hosts that clients may name: also without the default ports, and `localhost` for 127.0.0.1."""
-    held = [place]
-    if place.startswith("127.0.0.1:"):
-        held.append(place.replace("127.0.0.1", "localhost", 1))
-    return [*held, *(one.rpartition(":")[0] for one in held if one.endswith((":80", ":443")))]

@@ -41,13 +41,14 @@ class TurnWorkers:
         with self._guard:
             future = self._threads.submit(self._take, run, take)
             self._waiting[run] = future
-        future.add_done_callback(lambda _: self._forget(run))
-        return future
 
-    def _forget(self, run: str) -> None:
-        with self._guard:
-            self._waiting.pop(run, None)
-            self._cancelled.discard(run)
+        def forget(_: Future[Reply]) -> None:
+            with self._guard:
+                self._waiting.pop(run, None)
+                self._cancelled.discard(run)
+
+        future.add_done_callback(forget)
+        return future
 
     def cancel(self, run: str) -> None:
         """Stops the turn and its processes, or removes it from the queue. NotFound if it is not under way."""
@@ -94,22 +95,23 @@ class TurnWorkers:
             runner = self._loops.pop()
         except IndexError:
             runner = asyncio.Runner(loop_factory=turn_loop)
+
+        async def follow() -> Reply:
+            task = asyncio.ensure_future(take(self.turns))
+            with self._guard:
+                self._running[run] = asyncio.get_running_loop(), task
+                if run in self._cancelled:
+                    task.cancel()
+            return await task
+
         try:
-            return runner.run(self._followed(run, take(self.turns)))
+            return runner.run(follow())
         except asyncio.CancelledError as error:
             raise Interrupted("the run was stopped", hint="nothing is half-written") from error
         finally:
             with self._guard:
                 self._running.pop(run, None)
             self._loops.append(runner)
-
-    async def _followed(self, run: str, turn: Coroutine[Any, Any, Reply]) -> Reply:
-        task = asyncio.ensure_future(turn)
-        with self._guard:
-            self._running[run] = asyncio.get_running_loop(), task
-            if run in self._cancelled:
-                task.cancel()
-        return await task
 
 
 # Event loops of a process that serves streams and takes turns: the server goes first, then one turn after another.

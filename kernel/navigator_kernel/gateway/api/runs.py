@@ -85,7 +85,12 @@ def list_runs(gateway: Gateway, call: Call) -> LoggedRuns:
         if len(runs) == query.limit:
             return LoggedRuns(runs=runs, next=cursor_of(runs[-1].run))
         run = _visible(gateway, call.caller, name, session)
-        if run is not None and _fits(run, query):
+        if (
+            run is not None
+            and query.state in {"", run.state}
+            and (not query.skill or query.skill in run.skills)
+            and all(word in run.message.casefold() for word in query.q.casefold().split())
+        ):
             runs.append(run)
     return LoggedRuns(runs=runs, next=cursor_of(names[LOOKED_AT - 1]) if len(names) > LOOKED_AT else "")
 
@@ -129,29 +134,31 @@ def _visible(gateway: Gateway, caller: Caller, run: str, session: str) -> Logged
     return None if name is None else _logged(gateway, run, name, events)
 
 
-def _fits(one: LoggedRun, query: OfRuns) -> bool:
-    message = one.message.casefold()
-    return (
-        query.state in {"", one.state}
-        and (not query.skill or query.skill in one.skills)
-        and all(word in message for word in query.q.casefold().split())
-    )
-
-
 def _logged(gateway: Gateway, run: str, session: str, events: Sequence[Event]) -> LoggedRun:
     bodies: list[Any] = [event.body for event in events]
     first = next(body for body in bodies if isinstance(body, RunStarted))
     ended = next((body for body in reversed(bodies) if isinstance(body, RunCompleted)), None)
     spent = [body for body in bodies if isinstance(body, Usage)]
     costs = [body.cost for body in spent]
+    elapsed = None
+    if isinstance(bodies[-1], LAST):
+        elapsed = (datetime.fromisoformat(events[-1].ts) - datetime.fromisoformat(events[0].ts)).total_seconds()
+    if ended is not None:
+        state = ended.state
+    elif any(isinstance(body, RunError) for body in bodies):
+        state = "failed"
+    elif any(isinstance(body, RunCancelled) for body in bodies):
+        state = "cancelled"
+    else:
+        state = "running" if gateway.runs.feeds.find(run) is not None else "unfinished"
     return LoggedRun(
         run=run,
         session=session,
         turn=events[0].turn,
         message=first.message,
         started=events[0].ts,
-        elapsed=_elapsed(events),
-        state=ended.state if ended else _state(gateway, run, bodies),
+        elapsed=None if elapsed is None else round(elapsed, 3),
+        state=state,
         summary=ended.summary if ended else "",
         skills=list(dict.fromkeys(body.skill for body in bodies if isinstance(body, SkillActivated))),
         requests=sum(body.requests for body in spent),
@@ -159,22 +166,6 @@ def _logged(gateway: Gateway, run: str, session: str, events: Sequence[Event]) -
         output_tokens=sum(body.output_tokens for body in spent),
         cost=None if None in costs else sum(cost for cost in costs if cost is not None),
     )
-
-
-def _elapsed(events: Sequence[Event]) -> float | None:
-    """The seconds until the event that ended the run."""
-    last = events[-1]
-    if not isinstance(last.body, LAST):
-        return None
-    return round((datetime.fromisoformat(last.ts) - datetime.fromisoformat(events[0].ts)).total_seconds(), 3)
-
-
-def _state(gateway: Gateway, run: str, bodies: Sequence[Any]) -> str:
-    if any(isinstance(body, RunError) for body in bodies):
-        return "failed"
-    if any(isinstance(body, RunCancelled) for body in bodies):
-        return "cancelled"
-    return "running" if gateway.runs.feeds.find(run) is not None else "unfinished"
 
 
 _endpoint = partial(Endpoint, tag="runs", role="chat")

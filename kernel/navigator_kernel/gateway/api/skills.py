@@ -251,13 +251,11 @@ def _state(job: Job) -> JobState:
 def _all_skills(gateway: Gateway, *, again: bool) -> Sequence[dict[str, Any]]:
     """All skills by name. Pages after the first come from the list that was read for a first page, if it is at most
     `KEPT` seconds old: reading 10,000 manifests takes a second."""
-    now = time.monotonic()
-    held = gateway.listed
-    if again or held is None or now - held[0] > KEPT:
-        found = _done(gateway, lambda skills: skills.installed())
-        held = now, sorted(found["skills"], key=_place)
-        gateway.listed = held
-    return held[1]
+    now, listed = time.monotonic(), gateway.listed
+    if again or listed is None or now - listed[0] > KEPT:
+        installed = _done(gateway, lambda skills: skills.installed())
+        gateway.listed = listed = now, sorted(installed["skills"], key=_place)
+    return listed[1]
 
 
 def _place(one: Mapping[str, Any]) -> str:

@@ -130,11 +130,11 @@ async def start_workflow(gateway: Gateway, call: Call) -> StartedRun:
 async def resume_workflow(gateway: Gateway, call: Call) -> StartedRun:
     """Continues a run from the first step that has not succeeded. 403 if its plan was not approved, 409 if the run has
     ended or is under way."""
-    held = await asyncio.to_thread(_resumable, gateway, call)
+    workflow = await asyncio.to_thread(_resumable, gateway, call)
     subject = "repeat" if call.body.repeat else ""
-    run = gateway.runs.start(held.session, lambda turns: turns.workflow_answer(held, subject))
+    run = gateway.runs.start(workflow.session, lambda turns: turns.workflow_answer(workflow, subject))
     await run.begun()
-    return StartedRun(run=run.id, session=gateway.session_name(call.caller, held.session) or "")
+    return StartedRun(run=run.id, session=gateway.session_name(call.caller, workflow.session) or "")
 
 
 def abort_workflow(gateway: Gateway, call: Call) -> Answer:
@@ -157,9 +157,8 @@ def _resumable(gateway: Gateway, call: Call) -> WorkflowRun:
     with journal.hold(held.token):
         held = journal.load(held.token)
     if held.state not in OPEN:
-        raise HttpProblem(
-            409, "ended", f"workflow run {held.token!r} has ended: {held.state}", hint="run the workflow again"
-        )
+        what = f"workflow run {held.token!r} has ended: {held.state}"
+        raise HttpProblem(409, "ended", what, hint="run the workflow again")
     return held
 
 
@@ -265,7 +264,15 @@ def write_workflow(gateway: Gateway, call: Call) -> Answer:
     workflow has that name."""
     name = call.path["name"]
     with gateway.workflow_files:
-        _refuse_another(gateway, call)
+        try:
+            stored = _shown(name, stored_text(name, gateway.project), gateway)
+        except NotFound:
+            if IF_MATCH in call.headers:
+                raise another_state() from None
+        else:
+            if call.headers.get(IF_NONE_MATCH, "").strip() == "*":
+                raise another_state()
+            refuse_another(stored, call.headers)
         store_text(name, call.body.text, gateway.project)
     value = _shown(name, call.body.text, gateway)
     return Answer(value=value, headers={"etag": tag_of(value)})
@@ -278,20 +285,6 @@ def delete_workflow(gateway: Gateway, call: Call) -> Answer:
         refuse_another(_shown(name, stored_text(name, gateway.project), gateway), call.headers)
         remove_stored(name, gateway.project)
     return Answer(status=204)
-
-
-def _refuse_another(gateway: Gateway, call: Call) -> None:
-    """Raises 412 if the file is not in the state that the request names, or exists although it must not."""
-    name = call.path["name"]
-    try:
-        held = _shown(name, stored_text(name, gateway.project), gateway)
-    except NotFound:
-        if IF_MATCH in call.headers:
-            raise another_state() from None
-        return
-    if call.headers.get(IF_NONE_MATCH, "").strip() == "*":
-        raise another_state()
-    refuse_another(held, call.headers)
 
 
 def _shown(name: str, text: str, gateway: Gateway) -> WorkflowText:

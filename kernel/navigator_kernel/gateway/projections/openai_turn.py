@@ -10,7 +10,6 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -21,7 +20,6 @@ from navigator_kernel.bootstrap.turns import Turns, refuse_message
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.events import (
     Body,
-    Event,
     Progress,
     RunContent,
     RunStarted,
@@ -92,8 +90,18 @@ class OpenAITurn:
             async for news in events:
                 if not news:
                     yield Piece("ping")
-                for piece in chain.from_iterable(map(self._pieces_of, news)):
-                    yield piece
+                for event in news:
+                    match event.body:
+                        case RunStarted(language="zh"):
+                            self._language = "zh"
+                        case Usage():
+                            self.spent += spent_by(event.body)
+                        case RunContent(text=text) if event.step is not None and clean(text):
+                            yield self._said(clean(text))
+                            continue
+                    if note := note_of(event.body, self._language):
+                        self._is_apart = True
+                        yield Piece("note", f"{note}\n")
         try:
             reply = await self.run.reply
         except KernelError as error:
@@ -123,18 +131,6 @@ class OpenAITurn:
         if not self.run.reply.done():
             with suppress(NotFound):
                 self._gateway.runs.stop(self.run.id)
-
-    def _pieces_of(self, event: Event) -> list[Piece]:
-        match event.body:
-            case RunStarted(language="zh"):
-                self._language = "zh"
-            case Usage():
-                self.spent += spent_by(event.body)
-            case RunContent(text=text) if event.step is not None and clean(text):
-                return [self._said(clean(text))]
-        note = note_of(event.body, self._language)
-        self._is_apart = self._is_apart or bool(note)
-        return [Piece("note", f"{note}\n")] if note else []
 
     def _said(self, text: str) -> Piece:
         """Adds `text` to the answer, as a new paragraph if something else was done since the last text."""
@@ -180,7 +176,15 @@ class WholeAnswer:
         self._turn, self._whole = turn, whole
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        waiting = asyncio.ensure_future(self._response())
+        async def respond() -> Response:
+            try:
+                data = msgspec.json.encode(await self._whole)
+            except Exception as error:  # noqa: BLE001 - every failure becomes a problem document
+                return problem_of(error)
+            sent = {name.decode(): value.decode() for name, value in self._turn.headers}
+            return Response(data, headers={"cache-control": "no-store", **sent}, media_type="application/json")
+
+        waiting = asyncio.ensure_future(respond())
         gone = asyncio.ensure_future(disconnected(receive))
         try:
             await asyncio.wait({waiting, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -190,14 +194,6 @@ class WholeAnswer:
             await asyncio.wait({waiting, gone})
         if not waiting.cancelled():
             await waiting.result()(scope, receive, send)
-
-    async def _response(self) -> Response:
-        try:
-            data = msgspec.json.encode(await self._whole)
-        except Exception as error:  # noqa: BLE001 - every failure becomes a problem document
-            return problem_of(error)
-        headers = {"cache-control": "no-store", **{name.decode(): value.decode() for name, value in self._turn.headers}}
-        return Response(data, headers=headers, media_type="application/json")
 
 
 ARGUMENTS, RESULT = 200, 300  # characters to show
@@ -241,7 +237,9 @@ def rest_of(reply: Reply, language: Language, redact: Redact, *, has_text: bool,
     if report.by_model and has_text:
         parts = [] if report.state == "success" else [report.summary]
     else:
-        parts = [(reply.question if waits else "") or _whole(report), _steps(report)]
+        steps = report.data.get("steps", ()) if report.data.get("reason") == "plan" else ()
+        numbered = "\n".join(f"{at}. {step}" for at, step in enumerate(steps, 1))
+        parts = [(reply.question if waits else "") or _whole(report), numbered]
     if waits:
         parts.append(say("openai.answer" if may_approve else "openai.may_not", language))
     return clean(str(redact(GAP.join(filter(None, parts)))))
@@ -252,19 +250,7 @@ def _whole(report: Report) -> str:
     raw = (report.raw or "").strip()
     if not raw:
         return "\n".join([report.summary, *(f"- {way}" for way in report.data.get("ways", ()))])
-    if report.by_model or not _is_object(raw):
-        return raw
-    return f"{report.summary}{GAP}```json\n{raw}\n```"
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return text.startswith("{") and isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _steps(report: Report) -> str:
-    """The numbered steps of a plan that waits for approval."""
-    held = report.data.get("steps", ()) if report.data.get("reason") == "plan" else ()
-    return "\n".join(f"{at}. {step}" for at, step in enumerate(held, 1))
+    with suppress(ValueError, RecursionError):
+        if not report.by_model and raw.startswith("{") and isinstance(json.loads(raw), dict):
+            return f"{report.summary}{GAP}```json\n{raw}\n```"
+    return raw

@@ -6,7 +6,6 @@ import asyncio
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -121,8 +120,13 @@ class Feeds:
         self.epoch = secrets.token_hex(4)
 
     def open(self, run: str, session: str) -> Feed:
-        held = self._feeds[run] = Feed(asyncio.get_running_loop(), partial(self._note, session))
-        return held
+        def note(event: Event) -> None:
+            self._count += 1
+            self._recent.append(Told(self._count, session, event))
+            _release(self._waiting)
+
+        feed = self._feeds[run] = Feed(asyncio.get_running_loop(), note)
+        return feed
 
     @property
     def last(self) -> int:
@@ -155,11 +159,6 @@ class Feeds:
     def end(self) -> None:
         """Ends the streams that follow all runs."""
         self._is_closed = True
-        _release(self._waiting)
-
-    def _note(self, session: str, event: Event) -> None:
-        self._count += 1
-        self._recent.append(Told(self._count, session, event))
         _release(self._waiting)
 
     def close(self, run: str, feed: Feed) -> None:

@@ -89,28 +89,24 @@ class Frames:
     def pieces(self, events: Sequence[Event], after: int = -1) -> Iterator[bytes]:
         """The frames of the events after the position `after`, joined. The events of a run must be passed in order,
         from the first one, which has the language."""
-        held, size = [], 0
+        frames, size = [], 0
         for event in events:
-            made = self._frame(event)
+            made = self._made.get(event.seq)
+            if made is None:
+                if isinstance(event.body, RunStarted) and event.body.language == "zh":
+                    self._language = "zh"
+                sent = as_sent(event, self._session, self._language, self._which)
+                made = frame(sent.data, event=sent.event, name=f"{event.run}:{event.seq}") if sent is not None else b""
+                self._made[event.seq] = made
             if event.seq <= after or not made:
                 continue
-            held.append(made)
+            frames.append(made)
             size += len(made)
             if size >= PIECE:
-                yield b"".join(held)
-                held, size = [], 0
-        if held:
-            yield b"".join(held)
-
-    def _frame(self, event: Event) -> bytes:
-        held = self._made.get(event.seq)
-        if held is None:
-            if isinstance(event.body, RunStarted) and event.body.language == "zh":
-                self._language = "zh"
-            sent = as_sent(event, self._session, self._language, self._which)
-            held = frame(sent.data, event=sent.event, name=f"{event.run}:{event.seq}") if sent is not None else b""
-            self._made[event.seq] = held
-        return held
+                yield b"".join(frames)
+                frames, size = [], 0
+        if frames:
+            yield b"".join(frames)
 
 
 def as_sent(event: Event, session: str, language: Language, which: str) -> Shown | None:

@@ -45,7 +45,14 @@ class EventStreamResponse:
         scope[LAST_EVENT] = self._last_event
         await send({"type": "http.response.start", "status": 200, "headers": list(self._headers)})
         task = cast("asyncio.Task[Any]", asyncio.current_task())
-        gone = asyncio.ensure_future(_cancelled_by_its_client(task, receive))
+
+        async def cancel_when_gone() -> None:
+            with suppress(HttpProblem):  # the request's body exceeds the limit
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+            task.cancel()
+
+        gone = asyncio.ensure_future(cancel_when_gone())
         try:
             async with aclosing(self._pieces) as pieces:  # type: ignore[type-var]  # an asynchronous generator
                 async for piece in pieces:
@@ -61,13 +68,6 @@ class EventStreamResponse:
 def response_of(answer: EventStream) -> EventStreamResponse:
     headers = tuple((name.lower().encode(), value.encode()) for name, value in answer.headers.items())
     return EventStreamResponse(answer.pieces, headers, lambda: answer.last)
-
-
-async def _cancelled_by_its_client(task: asyncio.Task[Any], receive: Receive) -> None:
-    with suppress(HttpProblem):  # the request's body exceeds the limit
-        while (await receive())["type"] != "http.disconnect":
-            pass
-    task.cancel()
 
 
 async def disconnected(receive: Receive) -> None:
