@@ -90,7 +90,10 @@ class KernelAgent:
     async def prompt(self, prompt: Sequence[Block], session_id: str, **_: Any) -> PromptResponse:
         """Runs a turn and returns why it ended; everything else is sent as updates."""
         with _errors():
-            conversation = self._session(session_id)
+            if session_id not in self._sessions:
+                hint = "session/new makes one, session/load opens one"
+                raise NotFound(f"no session is called {session_id!r} here", hint=hint)
+            conversation = self._sessions[session_id]
             if conversation.is_busy:
                 raise UsageProblem("another prompt of this session is under way", hint="wait for it, or cancel it")
             stopped = await conversation.prompt(message_of(prompt, conversation.kernel.root))
@@ -106,11 +109,6 @@ class KernelAgent:
         if self._client is None:
             raise RuntimeError("no editor is connected yet")
         return self._client
-
-    def _session(self, name: str) -> Conversation:
-        if name not in self._sessions:
-            raise NotFound(f"no session is called {name!r} here", hint="session/new makes one, session/load opens one")
-        return self._sessions[name]
 
     def _open(self, cwd: str, name: str) -> Conversation:
         conversation = self._sessions[name] = Conversation(self._connected, self._kernel(cwd), name)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from navigator_kernel.language.rendering import EMOJI, result_lines
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import Language, clean, lazy_compile
+from navigator_kernel.text import clean, lazy_compile
 
 if TYPE_CHECKING:
     from navigator_kernel.errors import KernelError
-    from navigator_kernel.values.packet import Report
     from navigator_kernel.values.reply import Reply
 
 _TICKS = lazy_compile(r"`+")
@@ -21,8 +19,27 @@ LONGEST = 100_000  # characters of a result
 def rest_of(reply: Reply, *, streamed: bool) -> str:
     """Markdown paragraphs that follow the summary or, with `streamed`, the streamed text of a model; empty if nothing
     is left to show. Only a model's text counts as Markdown: a program's output is put between fences."""
-    report, language = reply.report, reply.language
-    parts = list(_of_model(report, language, streamed=streamed) if report.by_model else _of_program(report))
+    report, language, parts = reply.report, reply.language, list[str]()
+    has_failed = report.state in {"error", "timeout"}
+    if report.by_model:
+        if not streamed and report.raw:
+            parts.append(clean(report.raw))
+        for file in report.data.get("written", ()):
+            path = clean(str(file["path"]), lines=False)
+            parts.append(say("reply.file", language, path=path, size=f"{file['size']:,}"))
+        if report.data.get("incomplete"):
+            parts.append(say("model.incomplete", language))
+        if report.state != "success":
+            parts.append(f"{EMOJI[report.state]} {clean(report.summary)}")
+    elif has_failed:
+        message = clean(str(report.data.get("msg", "")))
+        if message and message not in clean(report.summary):
+            parts.append(fenced(message))
+    elif lines := result_lines(report):
+        parts.append("\n".join(lines) if report.state == "pending" else fenced("\n".join(lines)))
+    hint = clean(str(report.data.get("hint", "")))
+    if hint and (has_failed or (report.by_model and report.state != "success")):
+        parts.append(hint)
     view = reply.workflow
     if view is not None and view.left:
         parts.append(say("workflow.left", language, limit=len(view.plan.steps), steps="; ".join(view.left)))
@@ -42,30 +59,3 @@ def fenced(text: str, *, whole: bool = False) -> str:
     body = body if whole or len(body) <= LONGEST else f"{body[:LONGEST]} …"
     marks = "`" * max(3, *(len(run) + 1 for run in _TICKS.findall(body)), 3)
     return f"{marks}\n{body}\n{marks}"
-
-
-def _of_model(report: Report, language: Language, *, streamed: bool) -> Iterator[str]:
-    if not streamed and report.raw:
-        yield clean(report.raw)
-    for file in report.data.get("written", ()):
-        yield say("reply.file", language, path=clean(str(file["path"]), lines=False), size=f"{file['size']:,}")
-    if report.data.get("incomplete"):
-        yield say("model.incomplete", language)
-    if report.state != "success":
-        yield f"{EMOJI[report.state]} {clean(report.summary)}"
-        yield from _hint(report)
-
-
-def _of_program(report: Report) -> Iterator[str]:
-    if report.state in {"error", "timeout"}:
-        message = clean(str(report.data.get("msg", "")))
-        if message and message not in clean(report.summary):
-            yield fenced(message)
-        yield from _hint(report)
-    elif lines := result_lines(report):
-        yield "\n".join(lines) if report.state == "pending" else fenced("\n".join(lines))
-
-
-def _hint(report: Report) -> Iterator[str]:
-    if hint := clean(str(report.data.get("hint", ""))):
-        yield hint

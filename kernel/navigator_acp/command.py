@@ -39,32 +39,26 @@ def command_for(root: Path) -> click.Command:
         The editor starts it and names the project's folder for each session. It asks you in the editor where it would
         ask you at the terminal; no answer there lasts longer than its session.
         """
-        _serve(root, check=check, as_json=as_json)
+        try:
+            from navigator_acp.agent import KernelAgent, offered_in
+            from navigator_acp.stdio import serve
+        except ImportError as error:
+            hint = "pip install 'navigator-kernel[acp]'"
+            raise NotLoadable("ACP needs the extra 'acp', which is not installed", hint=hint) from error
+        if as_json and not check:
+            hint = "--json goes with --check"
+            raise UsageProblem("the protocol uses stdout, so there is no JSON document", hint=hint)
+        if not check:
+            handler = logging.StreamHandler(sys.stderr)
+            handler.setFormatter(_CleanLog())
+            logging.getLogger().addHandler(handler)
+            asyncio.run(serve(KernelAgent()))
+            return
+        offered = offered_in(root)
+        if as_json:
+            document({"commands": offered})
+            return
+        say_lines(f"{numbered(len(offered), 'command')} for the editor: {' '.join(f'/{name}' for name in offered)}")
+        note("every other enabled skill can be typed the same way")
 
     return command
-
-
-def _serve(root: Path, *, check: bool, as_json: bool) -> None:
-    try:
-        from navigator_acp.agent import KernelAgent, offered_in
-        from navigator_acp.stdio import serve
-    except ImportError as error:
-        hint = "pip install 'navigator-kernel[acp]'"
-        raise NotLoadable("ACP needs the extra 'acp', which is not installed", hint=hint) from error
-    if check:
-        _told(offered_in(root), as_json=as_json)
-    elif as_json:
-        raise UsageProblem("the protocol uses stdout, so there is no JSON document", hint="--json goes with --check")
-    else:
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(_CleanLog())
-        logging.getLogger().addHandler(handler)
-        asyncio.run(serve(KernelAgent()))
-
-
-def _told(offered: list[str], *, as_json: bool) -> None:
-    if as_json:
-        document({"commands": offered})
-        return
-    say_lines(f"{numbered(len(offered), 'command')} for the editor: {' '.join(f'/{name}' for name in offered)}")
-    note("every other enabled skill can be typed the same way")

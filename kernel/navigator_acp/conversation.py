@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from acp.interfaces import Client
 
     from navigator_kernel import Kernel, Run
-    from navigator_kernel.text import Language
     from navigator_kernel.values.approval import Approval
     from navigator_kernel.values.reply import Reply
 
@@ -52,7 +51,13 @@ class Conversation:
         """Takes turns until none of them waits for the person's yes or no."""
         run = self.kernel.run(message, session=self.name)
         updates = Updates(self.kernel.root, run.id)
-        self._cancelled, self._task = False, asyncio.ensure_future(self._turns(run, updates))
+
+        async def take_turns() -> None:
+            reply = await self._turn(run, updates)
+            while (approval := reply.approval) is not None:
+                reply = await self._resolved(reply, approval, updates)
+
+        self._cancelled, self._task = False, asyncio.ensure_future(take_turns())
         try:
             await self._task
         except asyncio.CancelledError:
@@ -68,11 +73,6 @@ class Conversation:
         finally:
             self._task = None
         return "end_turn"
-
-    async def _turns(self, run: Run, updates: Updates) -> None:
-        reply = await self._turn(run, updates)
-        while (approval := reply.approval) is not None:
-            reply = await self._resolved(reply, approval, updates)
 
     async def _turn(self, run: Run, updates: Updates) -> Reply:
         try:
@@ -108,7 +108,13 @@ class Conversation:
 
     async def _ask(self, approval: Approval, updates: Updates) -> Answer:
         """The person's choice, or "no" if the client cannot ask. CancelledError if the prompt was cancelled."""
-        call, options = updates.question(approval.question), _options(approval, updates.language)
+        # A yes for the session is offered only if it is bound to bytes; none is permanent
+        once = PermissionOption(option_id="allow", name=say("allow", updates.language), kind="allow_once")
+        session = PermissionOption(
+            option_id="allow_session", name=say("session", updates.language), kind="allow_always"
+        )
+        reject = PermissionOption(option_id="reject", name=say("reject", updates.language), kind="reject_once")
+        call, options = updates.question(approval.question), [once, *([session] if approval.lasts else []), reject]
         try:
             answer = await self._client.request_permission(session_id=self.name, tool_call=call, options=options)
         except RequestError:
@@ -120,11 +126,3 @@ class Conversation:
 
     async def _show(self, update: SessionUpdate) -> None:
         await self._client.session_update(session_id=self.name, update=update)
-
-
-def _options(approval: Approval, language: Language) -> list[PermissionOption]:
-    """The possible answers. A yes for the session is offered only if it is bound to bytes; none is permanent."""
-    once = PermissionOption(option_id="allow", name=say("allow", language), kind="allow_once")
-    session = PermissionOption(option_id="allow_session", name=say("session", language), kind="allow_always")
-    reject = PermissionOption(option_id="reject", name=say("reject", language), kind="reject_once")
-    return [once, *([session] if approval.lasts else []), reject]

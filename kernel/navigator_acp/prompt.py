@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from acp.schema import EmbeddedResourceContentBlock, ResourceContentBlock, TextContentBlock
@@ -33,23 +33,20 @@ def message_of(blocks: Sequence[Block], root: Path) -> str:
     """
     message = ""
     for block in blocks:
-        if isinstance(block, TextContentBlock):
-            message += block.text
-        else:
-            gap = "" if not message or message[-1].isspace() else " "
-            message += f"{gap}{_link(block, root)} "
+        match block:
+            case TextContentBlock(text=text):
+                message += text
+                continue
+            case ResourceContentBlock(uri=uri, name=name):
+                link = _mention(uri, root) or _written(name, uri)
+            case EmbeddedResourceContentBlock(resource=resource):
+                link = _mention(resource.uri, root) or _written("", resource.uri)
+            case _:
+                hint = "describe it in words, or name the file in the project"
+                raise UsageProblem(f"content of the type {block.type!r} cannot be used", hint=hint)
+        gap = "" if not message or message[-1].isspace() else " "
+        message += f"{gap}{link} "
     return message.strip()
-
-
-def _link(block: Any, root: Path) -> str:
-    match block:
-        case ResourceContentBlock(uri=uri, name=name):
-            return _mention(uri, root) or _written(name, uri)
-        case EmbeddedResourceContentBlock(resource=resource):
-            return _mention(resource.uri, root) or _written("", resource.uri)
-        case _:
-            hint = "describe it in words, or name the file in the project"
-            raise UsageProblem(f"content of the type {block.type!r} cannot be used", hint=hint)
 
 
 def _mention(uri: str, root: Path) -> str:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from navigator_acp.agent import KernelAgent
 
 LONGEST = 16 * 1024 * 1024  # bytes of a message
-_PARSE, _INVALID = (-32700, "Parse error"), (-32600, "Invalid request")
 
 
 class Lines:
@@ -39,28 +38,21 @@ class Lines:
         while True:
             try:
                 line = await self._reader.readline()
-            except ValueError:  # the line is too long
-                await self._refuse(*_PARSE)
+                if not line:
+                    return None
+                if not line.strip():
+                    continue
+                message = json.loads(line)
+            except (ValueError, RecursionError):  # too long, or not JSON
+                await self._refuse(-32700, "Parse error")
                 continue
-            if not line:
-                return None
-            if line.strip() and (message := await self._parsed(line)) is not None:
+            if isinstance(message, dict) and _is_message(message):
                 return message
+            await self._refuse(-32600, "Invalid request")
 
     async def close(self) -> None:
         self._closed = True
         self._writer.close()
-
-    async def _parsed(self, line: bytes) -> dict[str, Any] | None:
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            await self._refuse(*_PARSE)
-            return None
-        if not isinstance(value, dict) or not _is_message(value):
-            await self._refuse(*_INVALID)
-            return None
-        return value
 
     async def _refuse(self, code: int, text: str) -> None:
         await self.send({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}})
@@ -83,7 +75,12 @@ async def serve(agent: KernelAgent) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, cast("asyncio.Task[Any]", task).cancel)
     with suppress(asyncio.CancelledError):  # a signal ends the process
-        await run_agent(cast("Any", agent), await _lines(*_own_pipes()))
+        incoming, outgoing = _own_pipes()
+        reader = asyncio.StreamReader(limit=LONGEST)
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(incoming, "rb"))
+        flow = asyncio.StreamReaderProtocol(asyncio.StreamReader())  # its flow control waits for a slow reader
+        transport, _ = await loop.connect_write_pipe(lambda: flow, os.fdopen(outgoing, "wb"))
+        await run_agent(cast("Any", agent), Lines(reader, asyncio.StreamWriter(transport, flow, None, loop)))
 
 
 def _own_pipes() -> tuple[int, int]:
@@ -100,12 +97,3 @@ def _own_pipes() -> tuple[int, int]:
     os.close(nothing)
     os.dup2(2, 1)
     return pipes
-
-
-async def _lines(incoming: int, outgoing: int) -> Lines:
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=LONGEST)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(incoming, "rb"))
-    flow = asyncio.StreamReaderProtocol(asyncio.StreamReader())  # its flow control waits for a slow reader
-    transport, _ = await loop.connect_write_pipe(lambda: flow, os.fdopen(outgoing, "wb"))
-    return Lines(reader, asyncio.StreamWriter(transport, flow, None, loop))

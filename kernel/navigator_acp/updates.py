@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from acp.helpers import (
     SessionUpdate,
@@ -76,15 +76,20 @@ class Updates:
                 self._asks = True  # the question is shown with its options, not as text
             case ToolCallStarted() | ToolCallCompleted() as call:
                 yield self._call(call, call.call.removeprefix(f"{event.run}/"))
-            case StepStarted() | StepCompleted() as step:
-                yield from self._step(step, event.step or 0)
-            case told:
-                yield from self._thought(told)
-
-    def _thought(self, body: Any) -> Iterator[SessionUpdate]:
-        match body:
+            case StepStarted() | StepCompleted() as body if 0 < (step := event.step or 0) <= len(self._steps):
+                if isinstance(body, StepStarted):
+                    self._states[step] = "in_progress"
+                else:
+                    done = body.report.get("state") in {"success", "partial"}
+                    self._states[step] = "completed" if done else "pending"
+                    yield _thought(str(body.report.get("summary", "")))
+                yield self._plan()
+            case RouteDecided(decision={"tier": "session"}):
+                self._why = ""  # the message is an answer, not a reason for a skill
             case RouteDecided(decision=decision):
-                self._why = self._reason(decision)
+                confidence = f"{decision.get('confidence', 0):.2f}"
+                reason, name = str(decision.get("reason", "")), str(decision.get("entity") or "")
+                self._why = because_of(reason, self.language, name=name, confidence=confidence)
             case SkillActivated(skill=skill) if skill not in self._seen:
                 self._seen.add(skill)
                 why = f" ({self._why})" if self._why else ""
@@ -149,26 +154,9 @@ class Updates:
             raw_input=shown_input(body.args),
         )
 
-    def _step(self, body: StepStarted | StepCompleted, step: int) -> Iterator[SessionUpdate]:
-        if not 0 < step <= len(self._steps):
-            return
-        if isinstance(body, StepStarted):
-            self._states[step] = "in_progress"
-        else:
-            done = body.report.get("state") in {"success", "partial"}
-            self._states[step] = "completed" if done else "pending"
-            yield _thought(str(body.report.get("summary", "")))
-        yield self._plan()
-
     def _plan(self) -> SessionUpdate:
         steps = enumerate(self._steps, 1)
         return update_plan(plan_entry(text, status=self._states.get(at, "pending")) for at, text in steps)
-
-    def _reason(self, decision: Any) -> str:
-        if decision.get("tier") == "session":
-            return ""  # the message is an answer, not a reason for a skill
-        facts = {"name": str(decision.get("entity") or ""), "confidence": f"{decision.get('confidence', 0):.2f}"}
-        return because_of(str(decision.get("reason", "")), self.language, **facts)
 
     def _new(self) -> str:
         self._count += 1

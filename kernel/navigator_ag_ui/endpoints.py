@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
 
 from navigator_ag_ui.events import AgUiRun, Sent, Thread, answered_alone
 from navigator_ag_ui.input import RunAgentInput, answer_of, message_of, unanswered_call
 from navigator_kernel.errors import NotFound
 from navigator_kernel.text import Language, language_of
-from navigator_kernel.values.http.endpoint import Call, Caller, Endpoint, HttpProblem
+from navigator_kernel.values.http.endpoint import Call, Endpoint, HttpProblem
 from navigator_kernel.values.http.sse import EVENT_STREAM, PING, EventStream, frame
 
 if TYPE_CHECKING:
-    from navigator_kernel.events import ApprovalRequested
     from navigator_kernel.ports import ServedRun, ServedTurns
 
 RECALLED = 200  # history entries of a thread
@@ -36,7 +35,13 @@ async def run_agent(turns: ServedTurns, call: Call) -> EventStream:
     request: RunAgentInput = call.body
     waits = await turns.waiting(call.caller, request.thread_id)
     text = message_of(request)
-    run = await _answer(turns, call.caller, request, waits)
+    # Other answers than that to `waits` are ignored, as the protocol requires
+    entry = next((entry for entry in request.resume or () if waits and entry.interrupt_id == waits.id), None)
+    run = None
+    if entry is not None:
+        answer = answer_of(entry)
+        with suppress(NotFound):  # it has just been answered
+            run = await turns.answer(call.caller, entry.interrupt_id, answer)
     if run is None and text and waits is None:
         run = await turns.say(call.caller, request.thread_id, text)
     if run is not None:
@@ -63,21 +68,6 @@ async def connect_agent(turns: ServedTurns, call: Call) -> EventStream:
     )
 
 
-async def _answer(
-    turns: ServedTurns, caller: Caller, request: RunAgentInput, waits: ApprovalRequested | None
-) -> ServedRun | None:
-    """The run that continues with the answer to `waits`; None without such an answer. Other answers are ignored, as the
-    protocol requires."""
-    entry = next((resume for resume in request.resume or () if waits and resume.interrupt_id == waits.id), None)
-    if entry is None:
-        return None
-    answer = answer_of(entry)
-    try:
-        return await turns.answer(caller, entry.interrupt_id, answer)
-    except NotFound:  # it has just been answered
-        return None
-
-
 def _thread(request: RunAgentInput, *, is_resumed: bool) -> Thread:
     return Thread(
         id=request.thread_id,
@@ -89,21 +79,20 @@ def _thread(request: RunAgentInput, *, is_resumed: bool) -> Thread:
 
 
 def _stream(run: ServedRun, thread: Thread) -> EventStream:
+    async def pieces() -> AsyncIterator[bytes]:
+        sender = AgUiRun(thread)
+        async with aclosing(run.events) as events:  # type: ignore[type-var]  # an asynchronous generator
+            async for news in events:
+                if not news:
+                    yield PING
+                for event in news:
+                    if sent := b"".join(frame(piece) for piece in sender.of(event)):
+                        yield sent
+        for piece in sender.cut():
+            yield frame(piece)
+
     ended = {"type": "RUN_ERROR", "message": "the token was revoked or has expired", "code": "token"}
-    return EventStream(pieces=_pieces(run, thread), headers={"X-Run-Id": run.id}, last=frame(ended))
-
-
-async def _pieces(run: ServedRun, thread: Thread) -> AsyncIterator[bytes]:
-    sender = AgUiRun(thread)
-    async with aclosing(run.events) as events:  # type: ignore[type-var]  # an asynchronous generator
-        async for news in events:
-            if not news:
-                yield PING
-            for event in news:
-                if sent := b"".join(frame(piece) for piece in sender.of(event)):
-                    yield sent
-    for piece in sender.cut():
-        yield frame(piece)
+    return EventStream(pieces=pieces(), headers={"X-Run-Id": run.id}, last=frame(ended))
 
 
 async def _sent(events: Iterable[Sent]) -> AsyncIterator[bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -94,21 +94,6 @@ class AgUiRun:
         self._pending = ""
         self._asked: ApprovalRequested | None = None
         self._usage: dict[str, Sent] = {}
-        self._translators: Mapping[type, Callable[[Event, Any, str], Iterator[Sent]]] = {
-            RunStarted: self._started,
-            StepStarted: self._step_started,
-            StepCompleted: self._step_completed,
-            RunContent: self._content,
-            ToolCallStarted: self._call_started,
-            ToolCallCompleted: self._call_completed,
-            SkillActivated: self._activity,
-            ApprovalRequested: self._approval,
-            ApprovalResolved: self._resolved,
-            Usage: self._count,
-            RunCompleted: self._completed,
-            RunError: self._broken,
-            RunCancelled: self._cancelled,
-        }
 
     def of(self, event: Event) -> Iterator[Sent]:
         """The events that the client gets for `event`."""
@@ -125,20 +110,53 @@ class AgUiRun:
 
     def _translated(self, event: Event, name: str) -> Iterator[Sent]:
         """Translates an event; a message ends at the first event that is not its text."""
-        if not isinstance(event.body, RunContent):
-            if self._text:
-                yield {"type": "TEXT_MESSAGE_END", "messageId": self._text}
+        if self._text and not isinstance(event.body, RunContent):
+            yield {"type": "TEXT_MESSAGE_END", "messageId": self._text}
             self._text = ""
-        translate = self._translators.get(type(event.body))
-        if translate is not None:
-            yield from translate(event, event.body, name)
-        elif isinstance(event.body, CUSTOM):
-            yield {"type": "CUSTOM", "name": event.type, "value": asdict(event.body)}
+        match event.body:
+            case RunStarted() as body if not self._is_started:  # a killed process may have begun it in the same log
+                yield from self._started(event, body)
+            case RunContent(text=text):
+                if not self._text:
+                    self._text = name
+                    yield {"type": "TEXT_MESSAGE_START", "messageId": name, "role": "assistant"}
+                yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._text, "delta": text}
+            case StepStarted() as body:
+                yield from self._step_started(event, body, name)
+            case StepCompleted(report=report):
+                yield from self._step_completed(event, report)
+            case ToolCallStarted() as body:
+                yield from self._call_started(body, name)
+            case ToolCallCompleted(call=call, state=state, result=result, elapsed=elapsed):
+                shown = self._calls.pop(call, "")
+                if state == "pending" and not result:  # the run that continues has the result
+                    self._pending = shown
+                elif shown:
+                    facts = {"navigator": {"state": state, "elapsed": elapsed}}
+                    yield {**_result(shown, name, result), **self._owner(), "metadata": facts}
+            case SkillActivated(skill=skill) as body:
+                content = {**asdict(body), "text": say("page.loading", self._language, skill=skill)}
+                yield {"type": "ACTIVITY_SNAPSHOT", "messageId": name, "activityType": "SKILL", "content": content}
+            case ApprovalRequested() as body:
+                self._asked = body
+            case ApprovalResolved(granted=False) if self._waiting is not None:  # a call that the person declined
+                yield _result(self._waiting.id, name, say("tool.declined", self._language, tool=self._waiting.tool))
+                self._waiting = None
+            case Usage() as body:
+                self._count(body)
+            case RunCompleted() as body:
+                yield from self._completed(event, body)
+            case RunError(error=error):
+                yield from self._failed(str(error.get("msg", "")), str(error.get("type", "")))
+            case RunCancelled(reason=reason) if not self._thread.speaks:  # before 1.0 there is no other event for it
+                yield from self._failed(reason, "cancelled")
+            case RunCancelled():
+                yield from self._closed()
+                yield self._finished({"type": "cancelled"})
+            case body if isinstance(body, CUSTOM):
+                yield {"type": "CUSTOM", "name": event.type, "value": asdict(body)}
 
-    def _started(self, event: Event, body: RunStarted, _: str) -> Iterator[Sent]:
-        """Starts the run, only once: a run that a killed process began continues in the same log."""
-        if self._is_started:
-            return
+    def _started(self, event: Event, body: RunStarted) -> Iterator[Sent]:
         self._is_started, thread = True, self._thread
         self._language = "zh" if body.language == "zh" else "en"
         head: Sent = {"threadId": thread.id, "runId": thread.run, "protocolVersion": PROTOCOL}
@@ -148,12 +166,6 @@ class AgUiRun:
         if thread.history is not None:
             message = {"id": f"{event.run}:user", "role": "user", "content": body.message}
             yield {"type": "MESSAGES_SNAPSHOT", "messages": [*thread.history, message]}
-
-    def _content(self, _: Event, body: RunContent, name: str) -> Iterator[Sent]:
-        if not self._text:
-            self._text = name
-            yield {"type": "TEXT_MESSAGE_START", "messageId": name, "role": "assistant"}
-        yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._text, "delta": body.text}
 
     def _step_started(self, event: Event, body: StepStarted, name: str) -> Iterator[Sent]:
         """Starts a step; no two open steps have the same name."""
@@ -165,15 +177,20 @@ class AgUiRun:
         if step.agent and self._thread.speaks:
             yield {"type": "SUBAGENT_STARTED", "subagentRunId": name, "name": body.agent, "description": target}
 
-    def _step_completed(self, event: Event, body: StepCompleted, _: str) -> Iterator[Sent]:
+    def _step_completed(self, event: Event, report: Mapping[str, Any]) -> Iterator[Sent]:
         step = self._steps.pop(-1 if event.parent is None else event.parent, None)
         if step is None:
             return
-        if step.agent and self._thread.speaks:
-            yield _subagent_end(step.agent, body.report)
+        state, head = report.get("state"), {"subagentRunId": step.agent}
+        if step.agent and self._thread.speaks and state in FAILED:
+            summary = str(report.get("summary", ""))
+            yield {"type": "SUBAGENT_ERROR", **head, "message": summary, "code": str(state)}
+        elif step.agent and self._thread.speaks:
+            outcome = {"type": "suspended" if state == "pending" else "success"}
+            yield {"type": "SUBAGENT_FINISHED", **head, "outcome": outcome}
         yield {"type": "STEP_FINISHED", "stepName": step.name}
 
-    def _call_started(self, _: Event, body: ToolCallStarted, name: str) -> Iterator[Sent]:
+    def _call_started(self, body: ToolCallStarted, name: str) -> Iterator[Sent]:
         """Starts a call; a call that waited for an approval is shown already, so only its result is new."""
         if self._waiting is not None and self._waiting.tool == body.tool:
             self._calls[body.call], self._waiting = self._waiting.id, None
@@ -184,44 +201,22 @@ class AgUiRun:
         yield {"type": "TOOL_CALL_ARGS", "toolCallId": name, "delta": args, **self._owner()}
         yield {"type": "TOOL_CALL_END", "toolCallId": name, **self._owner()}
 
-    def _call_completed(self, _: Event, body: ToolCallCompleted, name: str) -> Iterator[Sent]:
-        """Ends a call; one that waits for an approval has no result yet, the run that continues has it."""
-        call = self._calls.pop(body.call, "")
-        if body.state == "pending" and not body.result:
-            self._pending = call
-        elif call:
-            facts = {"navigator": {"state": body.state, "elapsed": body.elapsed}}
-            yield {**_result(call, name, body.result), **self._owner(), "metadata": facts}
-
     def _owner(self) -> Sent:
         """The id of the subagent that works now, as a field; empty if there is none."""
         agent = next(reversed(self._steps.values())).agent if self._steps and self._thread.speaks else ""
         return {"subagentRunId": agent} if agent else {}
 
-    def _activity(self, _: Event, body: SkillActivated, name: str) -> Iterator[Sent]:
-        content = {**asdict(body), "text": say("page.loading", self._language, skill=body.skill)}
-        yield {"type": "ACTIVITY_SNAPSHOT", "messageId": name, "activityType": "SKILL", "content": content}
-
-    def _approval(self, _: Event, body: ApprovalRequested, _name: str) -> Iterator[Sent]:
-        self._asked = body
-        return iter(())
-
-    def _resolved(self, _: Event, body: ApprovalResolved, name: str) -> Iterator[Sent]:
-        """Gives a result to a call that the person declined."""
-        if self._waiting is not None and not body.granted:
-            yield _result(self._waiting.id, name, say("tool.declined", self._language, tool=self._waiting.tool))
-            self._waiting = None
-
-    def _count(self, _: Event, body: Usage, _name: str) -> Iterator[Sent]:
+    def _count(self, body: Usage) -> None:
+        provider, _, model = body.model.rpartition(":")
         none: Sent = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0, "cachedInputTokens": 0}
-        usage = self._usage.setdefault(body.model, _model(body.model) | none)
+        head = {"model": model, **({"provider": provider} if provider else {})}
+        usage = self._usage.setdefault(body.model, head | none)
         usage["inputTokens"] += body.input_tokens
         usage["outputTokens"] += body.output_tokens
         usage["totalTokens"] += body.input_tokens + body.output_tokens
         usage["cachedInputTokens"] += body.cached_tokens
-        return iter(())
 
-    def _completed(self, event: Event, body: RunCompleted, _: str) -> Iterator[Sent]:
+    def _completed(self, event: Event, body: RunCompleted) -> Iterator[Sent]:
         """Ends the run; a run whose report has a state of `FAILED` has failed, whatever its summary says."""
         yield from self._closed()
         if body.state in FAILED:
@@ -231,17 +226,6 @@ class AgUiRun:
         waits = [interrupt(self._asked, self._pending)] if self._asked else []
         outcome = {"type": "interrupt", "interrupts": waits} if waits else _DONE
         yield {**self._finished(outcome), "result": result}
-
-    def _broken(self, _: Event, body: RunError, _name: str) -> Iterator[Sent]:
-        yield from self._failed(str(body.error.get("msg", "")), str(body.error.get("type", "")))
-
-    def _cancelled(self, _: Event, body: RunCancelled, _name: str) -> Iterator[Sent]:
-        """Ends a cancelled run, which is not a failure; before 1.0 the protocol has no other event for it."""
-        if not self._thread.speaks:
-            yield from self._failed(body.reason, "cancelled")
-            return
-        yield from self._closed()
-        yield self._finished({"type": "cancelled"})
 
     def _closed(self) -> Iterator[Sent]:
         """The events that end the open steps."""
@@ -287,19 +271,6 @@ def answered_alone(thread: Thread, text: str, waits: ApprovalRequested | None = 
     call = thread.waiting.id if thread.waiting else ""
     outcome = {"type": "interrupt", "interrupts": [interrupt(waits, call)]} if waits else _DONE
     yield {"type": "RUN_FINISHED", **head, "outcome": outcome}
-
-
-def _model(name: str) -> Sent:
-    provider, _, model = name.rpartition(":")
-    return {"model": model, **({"provider": provider} if provider else {})}
-
-
-def _subagent_end(agent: str, report: Mapping[str, Any]) -> Sent:
-    state, head = report.get("state"), {"subagentRunId": agent}
-    if state in FAILED:
-        return {"type": "SUBAGENT_ERROR", **head, "message": str(report.get("summary", "")), "code": str(state)}
-    outcome = {"type": "suspended" if state == "pending" else "success"}
-    return {"type": "SUBAGENT_FINISHED", **head, "outcome": outcome}
 
 
 def _result(call: str, name: str, text: str) -> Sent:

@@ -73,7 +73,12 @@ class UnansweredCall(Struct, frozen=True):
 def message_of(request: RunAgentInput) -> str:
     """The text of the last message, empty if it is not the person's."""
     messages = [message for message in request.messages if message.role not in ASIDE]
-    return _text(messages[-1].content) if messages and messages[-1].role == "user" else ""
+    content = messages[-1].content if messages and messages[-1].role == "user" else ""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = (part.get("text") for part in parts if isinstance(part, Mapping) and part.get("type") == "text")
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def unanswered_call(request: RunAgentInput) -> UnansweredCall | None:
@@ -99,11 +104,3 @@ def answer_of(entry: ResumeEntry) -> Literal["yes", "session", "no", "cancel"]:
     if scope not in {"once", "session"}:
         raise HttpProblem(422, "invalid", "the scope of an approval is once or session")
     return "no" if not approved else "session" if scope == "session" else "yes"
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    texts = (part.get("text") for part in parts if isinstance(part, Mapping) and part.get("type") == "text")
-    return "\n".join(text for text in texts if isinstance(text, str))

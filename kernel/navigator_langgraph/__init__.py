@@ -64,7 +64,16 @@ class Nodes(Struct):
 def state_graph(kernel: Kernel, checkpointer: BaseCheckpointSaver[Any] | None = None) -> CompiledStateGraph[Any]:
     """Compiles the graph (JIT-11). Invoke it with `durability="sync"`, so that each step is stored before the next one
     begins."""
-    nodes, graph = Nodes(TurnSteps(kernel, _hear)), StateGraph(State)
+
+    def hear(event: Event) -> None:
+        """Sends an event to LangGraph's `stream_mode="custom"`."""
+        get_stream_writer()(event.to_dict())
+
+    def after_round(state: State) -> str:
+        step = step_after_round(state)
+        return PLACES.get(step, step)
+
+    nodes, graph = Nodes(TurnSteps(kernel, hear)), StateGraph(State)
     graph.add_node("router", nodes.router)
     graph.add_node("loader", nodes.loader)
     graph.add_node("specialist", nodes.specialist)
@@ -74,7 +83,7 @@ def state_graph(kernel: Kernel, checkpointer: BaseCheckpointSaver[Any] | None = 
     graph.add_edge(START, "router")
     graph.add_conditional_edges("router", first_step, ["loader", "idle_response", "person"])
     graph.add_conditional_edges("loader", _next, ["loader", "specialist", "person", END])
-    graph.add_conditional_edges("specialist", _after_round, ["loader", "continue_check", "person", END])
+    graph.add_conditional_edges("specialist", after_round, ["loader", "continue_check", "person", END])
     graph.add_conditional_edges("continue_check", _next, ["loader", "specialist", END])
     graph.add_conditional_edges("person", _next, ["router", "loader", "specialist", END])
     graph.add_edge("idle_response", END)
@@ -83,11 +92,6 @@ def state_graph(kernel: Kernel, checkpointer: BaseCheckpointSaver[Any] | None = 
 
 def _next(state: State) -> str:
     step = next_step(state)
-    return PLACES.get(step, step)
-
-
-def _after_round(state: State) -> str:
-    step = step_after_round(state)
     return PLACES.get(step, step)
 
 
@@ -102,8 +106,3 @@ def _answered(changes: TurnState) -> State:
     if (says := new.pop("says", None)) is not None:
         new["messages"] = [AIMessage(says["text"], additional_kwargs={"state": says["state"]})]
     return new
-
-
-def _hear(event: Event) -> None:
-    """Sends an event to LangGraph's `stream_mode="custom"`."""
-    get_stream_writer()(event.to_dict())

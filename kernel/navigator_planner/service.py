@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -109,7 +109,10 @@ def task_snooze(db: Session, snooze: TaskSnooze) -> Task:
     """Moves the start of a task to `until` and keeps its duration."""
     task = _task(db, snooze.task_id)
     if task.start_time and task.end_time:
-        task.end_time = _after(snooze.until, task.end_time - task.start_time)
+        try:
+            task.end_time = snooze.until + (task.end_time - task.start_time)
+        except OverflowError:
+            raise ValueError("until: the task would end after the year 9999") from None
     task.start_time = snooze.until
     return _written(db, task)
 
@@ -214,9 +217,6 @@ class Notes(Struct, frozen=True):
         encoder = self.encoder()
         if encoder is None or not notes:
             return []
-        return self._nearest(encoder, notes, query)
-
-    def _nearest(self, encoder: Any, notes: Sequence[Note], query: str) -> list[tuple[float, Note]]:
         import numpy as np
 
         self._remember([note for note in notes if note.encoder != encoder.id])
@@ -266,13 +266,6 @@ def _alone() -> Iterator[None]:
         yield
     except (StaleDataError, IntegrityError):
         raise ChangedMeanwhile("somebody else changed it at the same time; look at it again") from None
-
-
-def _after(moment: datetime, length: timedelta) -> datetime:
-    try:
-        return moment + length
-    except OverflowError:
-        raise ValueError("until: the task would end after the year 9999") from None
 
 
 def _project(db: Session, number: int) -> Project:

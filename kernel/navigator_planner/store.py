@@ -45,6 +45,8 @@ def open_sessions(file: Path, prepare: Callable[[], None]) -> Callable[[], Any]:
 
 def _engine(url: str, file: Path, prepare: Callable[[], None]) -> Any:
     """The engine, with one connection per session: the kernel serves one person, and its processes are short."""
+    import sqlite3
+
     from sqlalchemy import create_engine, event
     from sqlalchemy.pool import NullPool
 
@@ -57,7 +59,13 @@ def _engine(url: str, file: Path, prepare: Callable[[], None]) -> Any:
         if not file.exists():
             _make_file(file)
         engine = create_engine("sqlite://", creator=lambda: _connected(file), poolclass=NullPool)
-        event.listen(engine, "handle_error", lambda context: _raise_named(file, context.original_exception))
+
+        def raise_named(context: Any) -> None:
+            error = context.original_exception
+            if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.IntegrityError):
+                raise database_failed(file, error) from error
+
+        event.listen(engine, "handle_error", raise_named)
     _made(engine)
     return engine
 
@@ -114,10 +122,3 @@ def _connected(file: Path) -> Any:
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA secure_delete = ON")  # so that `doctor --repair` does not bring back deleted rows
     return connection
-
-
-def _raise_named(file: Path, error: BaseException | None) -> None:
-    import sqlite3
-
-    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.IntegrityError):
-        raise database_failed(file, error) from error

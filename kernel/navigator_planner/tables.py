@@ -34,10 +34,6 @@ def _later(before: datetime | None) -> datetime:
     return now if before is None else max(now, before + timedelta(microseconds=1))
 
 
-def _versioned(column: Any) -> dict[str, Any]:
-    return {"version_id_col": column, "version_id_generator": _later}
-
-
 class Base(DeclarativeBase):
     pass
 
@@ -68,7 +64,7 @@ class Task(Base):
     created_at: Mapped[datetime] = mapped_column(Moment, default=lambda: datetime.now(UTC))
     updated_at: Mapped[datetime] = mapped_column(Moment)
 
-    __mapper_args__ = _versioned(updated_at)
+    __mapper_args__ = {"version_id_col": updated_at, "version_id_generator": _later}  # noqa: RUF012 - SQLAlchemy's
 
 
 class Note(Base):

@@ -120,11 +120,8 @@ class Access:
         if caller is None:
             await self.app(scope, _limited(receive), send)
             return
-        await self._answer(caller, scope, receive, send)
-
-    async def _answer(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers the request. If its token ends first, nothing more of the answer is sent: it is 401 if it has not
-        begun, and a stream ends with its last event; any other answer is cut."""
+        # If the token ends before the answer, nothing more of the answer is sent: it is 401 if it has not begun, and a
+        # stream ends with its last event; any other answer is cut
         sent = ""  # the type of the last message, "whole" after the end
 
         async def noted(message: Message) -> None:
@@ -158,7 +155,9 @@ class Access:
         is_opened = held.get(b"sec-fetch-mode") == "navigate" and scope["path"] in self._open_paths
         if site not in {"none", "same-origin"} and not is_opened:
             return ProblemResponse(403, "origin", "requests from other sites are rejected")
-        if _length(held.get(b"content-length", "0")) > BODY:
+        length = held.get(b"content-length", "0")
+        is_number = length.isascii() and length.isdigit() and len(length) < 20
+        if not is_number or int(length) > BODY:
             return ProblemResponse(413, "too_large", f"a body has at most {BODY} bytes")
         if scope["path"] in self._open_paths or (self._open_folder and scope["path"].startswith(self._open_folder)):
             return None
@@ -191,7 +190,3 @@ def _limited(receive: Receive) -> Receive:
         return message
 
     return counted
-
-
-def _length(said: str) -> int:
-    return int(said) if said.isascii() and said.isdigit() and len(said) < 20 else BODY + 1

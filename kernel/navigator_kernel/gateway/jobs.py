@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,24 @@ class Jobs:
         for old in [one.id for one in self._jobs.values() if one.ended.is_set()][:-KEPT]:
             del self._jobs[old]
         loop = asyncio.get_running_loop()
-        self._pool.submit(self._work, job, run, loop)
+
+        def progress(done: int, of: int) -> None:
+            job.done, job.all = done, of
+
+        def work() -> None:
+            job.state = "running"
+            try:
+                lifecycle = lifecycle_of(self._project)  # its own, because of what is told of its progress
+                lifecycle.deps.progress = progress
+                job.result, job.state = to_builtins(run(lifecycle)), "done"
+            except Exception as error:
+                if not isinstance(error, KernelError):
+                    logging.getLogger("navigator").error("job %s failed", job.id, exc_info=error)
+                job.problem, job.state = problem_of(error).document, "failed"
+            with suppress(RuntimeError):  # the loop is closed: the server has ended
+                loop.call_soon_threadsafe(job.ended.set)
+
+        self._pool.submit(work)
         return job
 
     def find(self, owner: str, name: str) -> Job:
@@ -71,21 +89,3 @@ class Jobs:
     async def close(self) -> None:
         """Waits for the job that is under way; jobs that still wait are not started."""
         await asyncio.to_thread(partial(self._pool.shutdown, wait=True, cancel_futures=True))
-
-    def _work(self, job: Job, run: Callable[[Lifecycle], Struct], loop: asyncio.AbstractEventLoop) -> None:
-        def progress(done: int, of: int) -> None:
-            job.done, job.all = done, of
-
-        job.state = "running"
-        try:
-            lifecycle = lifecycle_of(self._project)  # its own, because of what is told of its progress
-            lifecycle.deps.progress = progress
-            job.result, job.state = to_builtins(run(lifecycle)), "done"
-        except Exception as error:
-            if not isinstance(error, KernelError):
-                logging.getLogger("navigator").error("job %s failed", job.id, exc_info=error)
-            job.problem, job.state = problem_of(error).document, "failed"
-        try:
-            loop.call_soon_threadsafe(job.ended.set)
-        except RuntimeError:  # the loop is closed: the server has ended
-            return

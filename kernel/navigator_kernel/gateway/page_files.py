@@ -67,23 +67,22 @@ class PageFile(NamedTuple):
 def page_files() -> Mapping[str, PageFile]:
     """The files by their address: `/`, `/icon.svg`, `/assets/…`."""
     root = files("navigator_kernel.gateway") / "page"
-    held = dict(_found(root, "/")) if root.is_dir() else {}
-    return {"/" if name == f"/{INDEX}" else name: file for name, file in held.items()}
+    found = dict(_found(root, "/")) if root.is_dir() else {}
+    return {"/" if name == f"/{INDEX}" else name: file for name, file in found.items()}
 
 
 def page_routes() -> list[Route]:
-    return [Route(address, _send, methods=["GET"]) for address in page_files()]
+    async def send(request: Request) -> Response:
+        file = page_files()[request.url.path]
+        lifetime = _FOR_EVER if file.lasting else "no-cache"
+        headers = {**HEADERS, "cache-control": lifetime, "etag": file.etag, "vary": "accept-encoding"}
+        if request.headers.get("if-none-match") == file.etag:
+            return Response(status_code=304, headers=headers)
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            return Response(file.packed, headers={**headers, "content-encoding": "gzip"}, media_type=file.kind)
+        return Response(file.data, headers=headers, media_type=file.kind)
 
-
-async def _send(request: Request) -> Response:
-    file = page_files()[request.url.path]
-    kept = _FOR_EVER if file.lasting else "no-cache"
-    headers = {**HEADERS, "cache-control": kept, "etag": file.etag, "vary": "accept-encoding"}
-    if request.headers.get("if-none-match") == file.etag:
-        return Response(status_code=304, headers=headers)
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(file.packed, headers={**headers, "content-encoding": "gzip"}, media_type=file.kind)
-    return Response(file.data, headers=headers, media_type=file.kind)
+    return [Route(address, send, methods=["GET"]) for address in page_files()]
 
 
 def _found(folder: Traversable, address: str) -> Iterator[tuple[str, PageFile]]:

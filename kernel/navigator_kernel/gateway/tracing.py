@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from navigator_kernel import __version__
 from navigator_kernel.events import (
-    Body,
     Event,
     Listener,
     RouteDecided,
@@ -65,13 +64,6 @@ class TurnSpans:
                 self._ended(state)
             case RunError() | RunCancelled():
                 self._ended("error")
-            case StepStarted() | StepCompleted() | ToolCallStarted() | ToolCallCompleted():
-                self._within(event)
-            case _:
-                self._note(event.body)
-
-    def _within(self, event: Event) -> None:
-        match event.body:
             case StepStarted(agent=agent):
                 self._steps[event.step] = self._child(f"invoke_agent {agent}", {"gen_ai.agent.name": agent}, None)
             case StepCompleted(report=report):
@@ -81,16 +73,16 @@ class TurnSpans:
                 self._calls[call] = self._child(f"execute_tool {tool}", facts, event.step)
             case ToolCallCompleted(call=call, state=state):
                 _end(self._calls.pop(call, None), state)
-
-    def _note(self, body: Body) -> None:
-        match body:
             case RouteDecided(decision=decision):
-                kept = {key: str(decision.get(key) or "") for key in ("kind", "entity", "tier", "reason")}
-                self._event("navigator.route", kept)
+                facts = {key: str(decision.get(key) or "") for key in ("kind", "entity", "tier", "reason")}
+                self._event("navigator.route", facts)
             case SkillActivated(skill=skill, digest=digest):
                 self._event("navigator.skill", {"name": skill, "digest": digest})
             case Usage() as spent:
-                self._event("navigator.usage", _usage(spent))
+                usage: dict[str, str | int] = {"gen_ai.request.model": spent.model, "navigator.phase": spent.phase}
+                usage["gen_ai.usage.input_tokens"] = spent.input_tokens
+                usage["gen_ai.usage.output_tokens"] = spent.output_tokens
+                self._event("navigator.usage", usage)
 
     def _child(self, name: str, facts: dict[str, str], step: int | None) -> Span:
         """Starts a span in the span of its step if that is open, otherwise in the turn's."""
@@ -107,12 +99,6 @@ class TurnSpans:
         for span in (*self._calls.values(), *self._steps.values()):
             _end(span, state)
         _end(self._turn, state)
-
-
-def _usage(spent: Usage) -> dict[str, str | int]:
-    head: dict[str, str | int] = {"gen_ai.request.model": spent.model, "navigator.phase": spent.phase}
-    counts = {"gen_ai.usage.input_tokens": spent.input_tokens, "gen_ai.usage.output_tokens": spent.output_tokens}
-    return {**head, **counts}
 
 
 def _end(span: Span | None, state: str) -> None:

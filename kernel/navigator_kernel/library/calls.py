@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -75,17 +75,42 @@ class SkillCalls(Struct, frozen=True, kw_only=True):
                 if len(prompts) == 1 or "skill" not in spec.schema.get("properties", {}):
                     found.setdefault(spec.name, (spec, []))[1].append(skill.name)
         found.pop(SKILL, None)
-        own = [_loading(prompts)] if prompts else []
-        own += [_running(commands)] if commands else []
-        several = len(prompts) > 1
-        return (*own, *(_for_skills(spec, names) if several else spec for spec, names in found.values()))
+        offered = []
+        if prompts:
+            text = f"{say('tool.load_skill', 'en')}\n{_listed(prompts)}"
+            offered.append(ToolSpec(name=SKILL, description=text, schema=_schema({"name": _one_of(prompts)}, ["name"])))
+        if commands:
+            text = f"{say('tool.run_skill', 'en')}\n{_listed(commands)}"
+            schema = _schema({"skill": _one_of(commands), "arguments": _TEXT}, ["skill"])
+            offered.append(ToolSpec(name=RUN_SKILL, description=text, schema=schema))
+        for spec, names in found.values():
+            if len(prompts) == 1:
+                offered.append(spec)
+                continue
+            fields = {"skill": {**_TEXT, "enum": names}, **spec.schema.get("properties", {})}
+            more = {"properties": fields, "required": ["skill", *spec.schema.get("required", ())]}
+            offered.append(replace(spec, schema={**spec.schema, **more}))
+        return tuple(offered)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Called:
         """Makes a call; every outcome is an answer. Nothing that needs the person's consent is done without it."""
         run, key = self.ids.new(), digest_of(str(self.workspace), name, dict(arguments))
         had = self.approvals.taken(key)
         try:
-            return await self._called(name, arguments, run, key, had)
+            for subject in had:
+                self.consents.allow(run, subject)
+            if name == RUN_SKILL:
+                return await self._run(arguments, run, had)
+            given, prompts = dict(arguments), self._of_kind("B")
+            if name == SKILL:
+                wanted = str(given.get("name", ""))
+            else:  # with one prompt skill, a call does not say which
+                wanted = prompts[0].name if len(prompts) == 1 else str(given.pop("skill", ""))
+            work = self._assigned(_named(prompts, wanted), run)
+            call = ToolCall(id=key, name=name, arguments=json.dumps(given, ensure_ascii=False))
+            answer = await self.tools().call(work, call, given)
+            text = answer.text if name != SKILL or answer.failed else suffix(replace(work, guide=answer.text))
+            return Called(f"{text}\n{say('tool.not_shown', 'en')}" if answer.files else text, run, answer.failed)
         except ConsentNeeded as asked:
             subject = str(asked.data["subject"])
             also = tuple(asked.data.get("also", ()))
@@ -94,25 +119,6 @@ class SkillCalls(Struct, frozen=True, kw_only=True):
             hint = f" ({error.hint})" if error.hint else ""
             return Called(say("tool.failed", "en", error=f"{clean(error.message)}{hint}"), run, failed=True)
         return Called(say("tool.needs_approval", "en", tool=escape_controls(name)), run, failed=True, approval=approval)
-
-    async def _called(self, name: str, arguments: Mapping[str, Any], run: str, key: str, had: Sequence[str]) -> Called:
-        for subject in had:
-            self.consents.allow(run, subject)
-        if name == RUN_SKILL:
-            return await self._run(arguments, run, had)
-        given = dict(arguments)
-        work = self._assigned(_named(self._of_kind("B"), self._skill_of(name, given)), run)
-        call = ToolCall(id=key, name=name, arguments=json.dumps(given, ensure_ascii=False))
-        answer = await self.tools().call(work, call, given)
-        text = answer.text if name != SKILL or answer.failed else suffix(replace(work, guide=answer.text))
-        return Called(f"{text}\n{say('tool.not_shown', 'en')}" if answer.files else text, run, answer.failed)
-
-    def _skill_of(self, tool: str, given: dict[str, Any]) -> str:
-        """The skill that a call is for; if several are possible, the argument `skill` is removed from `given`."""
-        prompts = self._of_kind("B")
-        if tool == SKILL:
-            return str(given.get("name", ""))
-        return prompts[0].name if len(prompts) == 1 else str(given.pop("skill", ""))
 
     async def _run(self, arguments: Mapping[str, Any], run: str, had: Sequence[str]) -> Called:
         """Runs the skill's command in a turn."""
@@ -164,12 +170,15 @@ class SkillCalls(Struct, frozen=True, kw_only=True):
 def chosen_skills(catalogue: Catalogue, names: Sequence[str]) -> tuple[SkillDef, ...]:
     """The skills with these names; without names, all that the person accepts and that models may call. SkillNotFound,
     Refused, or UsageProblem if they are more than a model can be shown."""
-    held = [_wanted(catalogue, name) for name in dict.fromkeys(names)] if names else list(_accepted(catalogue))
-    size = sum(len(shorten(skill.description, DESCRIBED)) for skill in held)
-    if size > TOGETHER:
+    if names:
+        skills = [_wanted(catalogue, name) for name in dict.fromkeys(names)]
+    else:
+        offered = [skill for skill in catalogue.list_resources() if skill.type == "skill" and skill.implicit]
+        skills = [skill for skill in offered if catalogue.standing(skill) != "unknown"]
+    if sum(len(shorten(skill.description, DESCRIBED)) for skill in skills) > TOGETHER:
         hint = "name some of them; Kernel.route(message) says which fit"
-        raise UsageProblem(f"{len(held)} skills are more than a model is shown at once", hint=hint)
-    return tuple(held)
+        raise UsageProblem(f"{len(skills)} skills are more than a model is shown at once", hint=hint)
+    return tuple(skills)
 
 
 def _wanted(catalogue: Catalogue, name: str) -> SkillDef:
@@ -188,36 +197,12 @@ def _wanted(catalogue: Catalogue, name: str) -> SkillDef:
     return skill
 
 
-def _accepted(catalogue: Catalogue) -> Iterator[SkillDef]:
-    for skill in catalogue.list_resources():
-        if skill.type == "skill" and skill.implicit and catalogue.standing(skill) != "unknown":
-            yield skill
-
-
 def _named(skills: Sequence[SkillDef], name: str) -> SkillDef:
     found = next((skill for skill in skills if skill.name == name), None)
     if found is None:
         names = ", ".join(skill.name for skill in skills) or "none"
         raise SkillNotFound(f"no skill is called {name!r} here", hint=f"there are: {names}")
     return found
-
-
-def _loading(skills: Sequence[SkillDef]) -> ToolSpec:
-    text = f"{say('tool.load_skill', 'en')}\n{_listed(skills)}"
-    return ToolSpec(name=SKILL, description=text, schema=_schema({"name": _one_of(skills)}, ["name"]))
-
-
-def _running(skills: Sequence[SkillDef]) -> ToolSpec:
-    text = f"{say('tool.run_skill', 'en')}\n{_listed(skills)}"
-    fields = {"skill": _one_of(skills), "arguments": _TEXT}
-    return ToolSpec(name=RUN_SKILL, description=text, schema=_schema(fields, ["skill"]))
-
-
-def _for_skills(spec: ToolSpec, names: Sequence[str]) -> ToolSpec:
-    """`spec` with an argument for the skill that a call is for."""
-    fields = {"skill": {**_TEXT, "enum": list(names)}, **spec.schema.get("properties", {})}
-    more = {"properties": fields, "required": ["skill", *spec.schema.get("required", ())]}
-    return ToolSpec(name=spec.name, description=spec.description, schema={**spec.schema, **more})
 
 
 def _listed(skills: Sequence[SkillDef]) -> str:

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,7 +18,7 @@ from navigator_kernel.bootstrap.places import find_root
 from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.bootstrap.routed import routed
 from navigator_kernel.bootstrap.turns import MOST, Keep, Turns, refuse_message
-from navigator_kernel.config.settings import Settings, load_settings
+from navigator_kernel.config.settings import load_settings
 from navigator_kernel.errors import Busy, NotFound, NotLoadable, Refused, UsageProblem
 from navigator_kernel.library.calls import Approvals, SkillCalls, chosen_skills
 from navigator_kernel.library.run import Run
@@ -59,7 +58,11 @@ class Kernel:
     ) -> None:
         self.root = find_root(Path.cwd(), os.fspath(root) or ".")
         self.session = session
-        self._project = Project(self.root, _settings(self.root, model), here=self.root)
+        settings = load_settings(self.root)
+        if model is not None:
+            spelled_out(model, settings.models)  # raises UsageProblem or NotFound for an unusable name
+            settings = replace(settings, models=settings.models._replace(default=model))
+        self._project = Project(self.root, settings, here=self.root)
         self._turns = Turns(self._project)
         self._approvals = Approvals()
         self._running: dict[str, Run] = {}
@@ -77,7 +80,12 @@ class Kernel:
         """
         refuse_message(message)
         name, words = session or self.session, words_in(allow)
-        return self._begin(partial(_said, message, name, words), "waiting" if name is None else "always", name)
+
+        def begin(turns: Turns) -> tuple[Message, Session]:
+            stored = replace(turns.session(name), approval=None)
+            return Message(text=message, attended=False, allow=words), stored
+
+        return self._begin(begin, "waiting" if name is None else "always", name)
 
     async def ask(self, message: str, *, session: str | None = None, allow: Sequence[str] = ()) -> Reply:
         """Returns the reply to a message. `reply.approval` is the approval that it waits for, or None."""
@@ -219,20 +227,6 @@ class Kernel:
             named=tuple(_named(self.root, name) for name in files),
             mentioned=project.files.named,
         )
-
-
-def _said(text: str, name: str | None, allow: tuple[str, ...], turns: Turns) -> tuple[Message, Session]:
-    session = turns.session(name)
-    return Message(text=text, attended=False, allow=allow), replace(session, approval=None)
-
-
-def _settings(root: Path, model: str | None) -> Settings:
-    loaded = load_settings(root)
-    if model is None:
-        return loaded
-
-    spelled_out(model, loaded.models)  # raises UsageProblem or NotFound for an unusable name
-    return replace(loaded, models=loaded.models._replace(default=model))
 
 
 def _named(root: Path, name: str) -> Path:

@@ -25,24 +25,10 @@ class Run:
         self._task: asyncio.Task[Reply] | None = None
         self._heard = False
 
-    def __aiter__(self) -> AsyncIterator[Event]:
-        return self._listen()
-
-    def __await__(self) -> Generator[Any, None, Reply]:
-        return self._reply().__await__()
-
-    async def aclose(self) -> None:
-        """Ends the turn if it is under way, and waits until it has ended."""
-        if self._task is None or self._task.done():
-            return
-        self._task.cancel()
-        await asyncio.wait({self._task})
-
-    async def _listen(self) -> AsyncIterator[Event]:
+    async def __aiter__(self) -> AsyncIterator[Event]:
         if self._heard:
-            raise UsageProblem(
-                f"the events of {self.id} can be read only once", hint="the run log keeps them: navigator why"
-            )
+            hint = "the run log keeps them: navigator why"
+            raise UsageProblem(f"the events of {self.id} can be read only once", hint=hint)
         self._heard, task = True, self._begun()
         try:
             while (event := await self._events.get()) is not None:
@@ -52,16 +38,25 @@ class Run:
         finally:
             await self.aclose()
 
-    async def _reply(self) -> Reply:
-        """The reply; Interrupted if the turn was cancelled."""
-        task = self._begun()
-        try:
-            await asyncio.wait({task})
-        finally:
-            await self.aclose()
-        if task.cancelled():
-            raise Interrupted("the run was cancelled", hint="nothing is half-written")
-        return task.result()
+    def __await__(self) -> Generator[Any, None, Reply]:
+        async def reply() -> Reply:
+            task = self._begun()
+            try:
+                await asyncio.wait({task})
+            finally:
+                await self.aclose()
+            if task.cancelled():
+                raise Interrupted("the run was cancelled", hint="nothing is half-written")
+            return task.result()
+
+        return reply().__await__()
+
+    async def aclose(self) -> None:
+        """Ends the turn if it is under way, and waits until it has ended."""
+        if self._task is None or self._task.done():
+            return
+        self._task.cancel()
+        await asyncio.wait({self._task})
 
     def _begun(self) -> asyncio.Task[Reply]:
         if self._task is None:

@@ -18,7 +18,6 @@ from navigator_planner.api.answers import KeptTask, Number, TaskFilter, Tasks
 from navigator_planner.api.calls import ERRORS, arguments, created, in_session, place_in, worked
 
 if TYPE_CHECKING:
-    from navigator_planner.service import TaskPlace
     from navigator_planner.toolkit import OpenToolkit, Toolkit
 
 _PLACE = tuple[Annotated[datetime, Meta(tz=True)] | None, Number, Number]
@@ -27,14 +26,19 @@ _PLACE = tuple[Annotated[datetime, Meta(tz=True)] | None, Number, Number]
 async def list_tasks(planner: OpenToolkit, call: Call) -> Answer:
     """Lists tasks by their time, those without one last."""
     asked = msgspec.structs.asdict(call.query)
-    after = _place(asked.pop("cursor"))
+    place = place_in(asked.pop("cursor"), _PLACE)
+    try:
+        after = None if place is None else (place[0] and place[0].astimezone(UTC), *place[1:])
+    except OverflowError:
+        raise HttpProblem(400, "usage", "the cursor is not one of this list") from None
     wanted = arguments(schemas.TaskList, **asked)
 
     def listed(db: Any) -> dict[str, Any]:
-        from navigator_planner.service import task_page
+        from navigator_planner.service import TaskPlace, task_page
 
-        found, last = task_page(db, wanted, after)
-        return {"tasks": plain(found), "next": _cursor(last) if last else ""}
+        tasks, last = task_page(db, wanted, None if after is None else TaskPlace(*after))
+        following = cursor_of(msgspec.json.encode(tuple(last)).decode()) if last else ""
+        return {"tasks": plain(tasks), "next": following}
 
     return tagged(await in_session(planner, listed), call.headers)
 
@@ -82,24 +86,6 @@ async def _changed(planner: OpenToolkit, call: Call, tool: str, given: Any) -> A
 
     value = await worked(planner, change, call.headers)
     return Answer(value=value, headers={"etag": tag_of(value)})
-
-
-def _place(cursor: str) -> TaskPlace | None:
-    found = place_in(cursor, _PLACE)
-    return None if found is None else _task_place(*found)
-
-
-def _task_place(start: datetime | None, priority: int, number: int) -> TaskPlace:
-    from navigator_planner.service import TaskPlace
-
-    try:
-        return TaskPlace(start and start.astimezone(UTC), priority, number)
-    except OverflowError:
-        raise HttpProblem(400, "usage", "the cursor is not one of this list") from None
-
-
-def _cursor(place: TaskPlace) -> str:
-    return cursor_of(msgspec.json.encode(tuple(place)).decode())
 
 
 _endpoint = partial(Endpoint, role="chat", tag="tasks")

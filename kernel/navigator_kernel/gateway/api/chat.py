@@ -66,7 +66,18 @@ async def chat(gateway: Gateway, call: Call) -> EventStreamResponse:
     """Streams the events of a run. The run goes on if the client disconnects: its events can be followed later."""
     run = await begin(gateway, call.caller, call.path["session"], call.body, patience=AT_ONCE)
     frames = _frames(run.feed, call.path["session"], call.query.events)
-    return EventStreamResponse(_run_pieces(run, frames), ((b"x-run-id", run.id.encode()),))
+
+    async def pieces() -> AsyncIterator[bytes]:
+        async for piece in _pieces(run.feed.read(), frames):
+            yield piece
+        # The run could not begin after the headers of the answer were sent
+        if not run.feed.events and (error := run.reply.exception()) is not None:
+            body = RunError(error={"type": type(error).__name__, "msg": str(error)})
+            event = Event(run=run.id, turn=0, step=None, seq=0, ts=SystemClock().now(), parent=None, body=body)
+            for piece in frames.pieces([event], -1):
+                yield piece
+
+    return EventStreamResponse(pieces(), ((b"x-run-id", run.id.encode()),))
 
 
 async def start_run(gateway: Gateway, call: Call) -> StartedRun:
@@ -96,27 +107,27 @@ async def all_events(gateway: Gateway, call: Call) -> EventStreamResponse:
     known = epoch == feeds.epoch and number.isascii() and number.isdigit() and len(number) < 16
     after = min(int(number), feeds.last) if known else feeds.last
     missed = bool(last) and (not known or feeds.last - after > RECENT)
-    return EventStreamResponse(_all_pieces(gateway, call, after, missed=missed))
 
+    async def pieces() -> AsyncIterator[bytes]:
+        languages = dict[str, Language]()
+        if missed:
+            yield frame({}, event="Reset", name=f"{feeds.epoch}:{feeds.last}")
+        async for news in feeds.follow_all(after):
+            session = None if news is None else gateway.session_name(call.caller, news.session)
+            if news is None:
+                yield PING
+            elif session is not None:
+                body, run = news.event.body, news.event.run
+                if isinstance(body, RunStarted):
+                    languages[run] = "zh" if body.language == "zh" else "en"
+                language = languages.get(run, "en")
+                if isinstance(body, LAST):
+                    languages.pop(run, None)
+                sent = as_sent(news.event, session, language, call.query.events)
+                if sent is not None:
+                    yield frame(sent.data, event=sent.event, name=f"{feeds.epoch}:{news.number}")
 
-async def _all_pieces(gateway: Gateway, call: Call, after: int, *, missed: bool) -> AsyncIterator[bytes]:
-    feeds, languages = gateway.runs.feeds, dict[str, Language]()
-    if missed:
-        yield frame({}, event="Reset", name=f"{feeds.epoch}:{feeds.last}")
-    async for held in feeds.follow_all(after):
-        session = None if held is None else gateway.session_name(call.caller, held.session)
-        if held is None:
-            yield PING
-        elif session is not None:
-            body, run = held.event.body, held.event.run
-            if isinstance(body, RunStarted):
-                languages[run] = "zh" if body.language == "zh" else "en"
-            language = languages.get(run, "en")
-            if isinstance(body, LAST):
-                languages.pop(run, None)
-            sent = as_sent(held.event, session, language, call.query.events)
-            if sent is not None:
-                yield frame(sent.data, event=sent.event, name=f"{feeds.epoch}:{held.number}")
+    return EventStreamResponse(pieces())
 
 
 async def begin(
@@ -138,17 +149,6 @@ async def begin(
     with suppress(TimeoutError):
         await asyncio.wait_for(run.begun(), patience)
     return run
-
-
-async def _run_pieces(run: Run, frames: Frames) -> AsyncIterator[bytes]:
-    """The events of a run; only a RunError if it could not begin after the headers of the answer were sent."""
-    async for piece in _pieces(run.feed.read(), frames):
-        yield piece
-    if not run.feed.events and (error := run.reply.exception()) is not None:
-        body = RunError(error={"type": type(error).__name__, "msg": str(error)})
-        event = Event(run=run.id, turn=0, step=None, seq=0, ts=SystemClock().now(), parent=None, body=body)
-        for piece in frames.pieces([event], -1):
-            yield piece
 
 
 async def _pieces(events: AsyncIterator[Sequence[Event]], frames: Frames, after: int = -1) -> AsyncIterator[bytes]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
 from navigator_kernel.errors import SkillNotFound, UsageProblem
-from navigator_kernel.events import Event, RouteDecided, RunStarted, SkillsShortlisted
+from navigator_kernel.events import RouteDecided, RunStarted, SkillsShortlisted
 from navigator_kernel.language.wording import because_of
 from navigator_kernel.text import Language
 from navigator_kernel.values.http.endpoint import Call, Endpoint
@@ -61,29 +60,22 @@ def explain_run(gateway: Gateway, call: Call) -> Explanation:
     events = gateway.log.read(run)
     shortlist = next((event.body for event in events if isinstance(event.body, SkillsShortlisted)), None)
     decided = next((event.body.decision for event in events if isinstance(event.body, RouteDecided)), None)
-    name, language = call.query.skill.strip(), call.query.language
+    name, language, catalogue = call.query.skill.strip(), call.query.language, gateway.project.catalogue
+    first = shortlist.candidates[0] if shortlist and shortlist.candidates else {}
+    best = {"entity": first.get("name"), "confidence": first.get("confidence", 0.0)}
+    skill = skill_named(catalogue, name) if name else None
     return Explanation(
         run=run,
-        why=list(reasons(events, gateway.project.catalogue, language)),
+        why=list(reasons(events, catalogue, language)),
         lines=[line.strip() for event in events for line in lines_of(event)],
-        shortlisted=_because(shortlist.reason, _best(shortlist), language) if shortlist else "",
+        shortlisted=_because(shortlist.reason, best, language) if shortlist else "",
         decided=_because(decided["reason"], decided, language) if decided else "",
-        missed=_missed(gateway, events, name, language) if name else None,
+        missed=missed(events, skill, skill.name if skill else name, language) if name else None,
     )
-
-
-def _best(shortlist: SkillsShortlisted) -> dict[str, Any]:
-    first = shortlist.candidates[0] if shortlist.candidates else {}
-    return {"entity": first.get("name"), "confidence": first.get("confidence", 0.0)}
 
 
 def _because(reason: str, facts: Any, language: Language) -> str:
     return because_of(reason, language, name=facts["entity"] or "", confidence=f"{facts['confidence']:.2f}")
-
-
-def _missed(gateway: Gateway, events: Sequence[Event], name: str, language: Language) -> Missed:
-    skill = skill_named(gateway.project.catalogue, name)
-    return missed(events, skill, skill.name if skill else name, language)
 
 
 def learn_run(gateway: Gateway, call: Call) -> Learned:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -104,7 +105,15 @@ def list_run_files(gateway: Gateway, call: Call) -> RunFiles:
         RunFile(path=path, origin="project", size=change.size, is_new=path in created)
         for path, change in changed.items()
     )
-    return RunFiles(run=run, files=[*_of_workspace(gateway, run), *islice(of_project, MOST)])
+    sizes: dict[str, int] = {}
+    with suppress(NotFound, OSError):  # the run wrote nothing, or its workspace was cleaned up
+        walked = list(islice(walk_inside(gateway.project.box / "workspace", (run,)), SEEN))
+        sizes = {one.path: one.size for one in walked if not _OWN.fullmatch(one.path)}
+    in_workspace = [  # what was disarmed comes last, and nothing is left out for its name
+        RunFile(path=path, origin="workspace", size=sizes[path], is_new=True, is_closed=holds_secrets(path.split("/")))
+        for path in islice(disarmed_last(sizes), MOST)
+    ]
+    return RunFiles(run=run, files=[*in_workspace, *islice(of_project, MOST)])
 
 
 def read_run_file(gateway: Gateway, call: Call) -> Response:
@@ -113,7 +122,16 @@ def read_run_file(gateway: Gateway, call: Call) -> Response:
     gateway.session_of_run(call.caller, run)
     parts = _parts(path)
     refuse_named(parts, path)
-    data = _content(gateway, run, parts, call.query.origin)
+    if call.query.origin == "workspace":
+        data = read_inside(gateway.project.box / "workspace", (run, *parts), LARGEST + 1)
+    else:
+        changes = [change for change in _changes(gateway, run) if change.path == path]
+        if not changes:
+            raise NotFound(f"run {run!r} did not change {path!r}", hint=f"GET /api/runs/{run}/files lists its files")
+        if changes[-1].is_large:
+            hint = "open it in the project's folder"
+            raise Refused(f"{path!r} is too large to be sent", hint=hint, reason="too-large")
+        data = changes[-1].after
     if len(data) > LARGEST:
         raise Refused(f"{path!r} is larger than {LARGEST // 1024 // 1024} MiB", hint="open it on the server")
     headers = {
@@ -156,22 +174,12 @@ def attach_file(gateway: Gateway, call: Call) -> Attached:
     digest = hashlib.sha256(session.encode() + b"\0" + call.body.data).hexdigest()[:12]
     folder = owned(f"attached-{digest}", owner_of_session(session))
     path = gateway.project.keep(folder, name, call.body.data)
-    mark = "@" if len(call.body.data) <= FILE_LIMIT and _is_text(call.body.data) else ""
-    return Attached(path=path, mention=f"{mark}{path}", size=len(call.body.data))
-
-
-def _of_workspace(gateway: Gateway, run: str) -> list[RunFile]:
-    """Up to `MOST` files; what was disarmed comes last, and nothing is left out for its name."""
     try:
-        walked = walk_inside(gateway.project.box / "workspace", (run,))
-        found = {one.path: one.size for one in islice(walked, SEEN) if not _OWN.fullmatch(one.path)}
-    except (NotFound, OSError):
-        return []  # the run wrote nothing, or its workspace was cleaned up
-    paths = islice(disarmed_last(found), MOST)
-    return [
-        RunFile(path=path, origin="workspace", size=found[path], is_new=True, is_closed=holds_secrets(path.split("/")))
-        for path in paths
-    ]
+        call.body.data.decode("utf-8")
+        mark = "@" if len(call.body.data) <= FILE_LIMIT and b"\0" not in call.body.data else ""
+    except UnicodeDecodeError:  # not a text
+        mark = ""
+    return Attached(path=path, mention=f"{mark}{path}", size=len(call.body.data))
 
 
 def _changes(gateway: Gateway, run: str) -> Sequence[FileChange]:
@@ -179,18 +187,6 @@ def _changes(gateway: Gateway, run: str) -> Sequence[FileChange]:
         return gateway.project.changes.of(run)
     except KernelError:
         return ()  # the run changed nothing, or the record cannot be read: `navigator diff` reports that
-
-
-def _content(gateway: Gateway, run: str, parts: Sequence[str], origin: Origin) -> bytes:
-    if origin == "workspace":
-        return read_inside(gateway.project.box / "workspace", (run, *parts), LARGEST + 1)
-    path = "/".join(parts)
-    made = [one for one in _changes(gateway, run) if one.path == path]
-    if not made:
-        raise NotFound(f"run {run!r} did not change {path!r}", hint=f"GET /api/runs/{run}/files lists its files")
-    if made[-1].is_large:
-        raise Refused(f"{path!r} is too large to be sent", hint="open it in the project's folder", reason="too-large")
-    return made[-1].after
 
 
 def _parts(path: str) -> tuple[str, ...]:
@@ -204,14 +200,6 @@ def _parts(path: str) -> tuple[str, ...]:
 def _is_left_out(parts: Sequence[str]) -> bool:
     last = parts[-1]
     return last.startswith(".") or is_closed(parts) or last in _MADE or holds_secrets(parts)
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return b"\0" not in data
 
 
 _endpoint = partial(Endpoint, tag="runs", role="chat")

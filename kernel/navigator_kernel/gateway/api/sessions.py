@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -166,44 +167,35 @@ async def begin_answer(gateway: Gateway, caller: Caller, approval: str, answer: 
 def waiting_in(gateway: Gateway, caller: Caller, session: str) -> WaitingApproval | None:
     """The approval that the caller's `session` waits for; None if there is none, or if it has expired."""
     try:
-        held = gateway.sessions.load(gateway.session_id(caller, session))
-        found = _approval(gateway, held, session)
+        stored = gateway.sessions.load(gateway.session_id(caller, session))
+        approval = _approval(gateway, stored, session)
     except NotFound:
         return None
-    return found if found.expires > SystemClock().now() else None
+    return approval if approval.expires > SystemClock().now() else None
 
 
 def _approval(gateway: Gateway, session: Session, name: str) -> WaitingApproval:
-    held, waits = session.approval, waiting_approval(session)
-    if held is None or waits is None:
+    pending, waits = session.approval, waiting_approval(session)
+    if pending is None or waits is None:
         raise _gone(name)
-    packets = [_redacted(gateway, packet.to_dict()) for packet in held.packets]
-    asked = _bodies(gateway, held.packets[0].context.run if held.packets else "")
-    reports = [body.report.get("data", {}) for body in asked if isinstance(body, StepCompleted)]
+    packets = [_redacted(gateway, packet.to_dict()) for packet in pending.packets]
+    bodies: list[Any] = []  # of the run that asks
+    with suppress(KernelError):  # they cannot be read
+        run = pending.packets[0].context.run if pending.packets else ""
+        bodies = [event.body for event in gateway.log.read(run)] if run else []
+    reports = [body.report.get("data", {}) for body in reversed(bodies) if isinstance(body, StepCompleted)]
+    questions = (body.detail for body in bodies if isinstance(body, ApprovalRequested) and body.id == waits.id)
     return WaitingApproval(
         id=waits.id,
         session=name,
         subject=waits.subject,
-        question=next(
-            (body.detail for body in asked if isinstance(body, ApprovalRequested) and body.id == waits.id), ""
-        )
-        or _asked_by_workflow(gateway, held.workflow, waits.subject),
-        asked=held.asked_at,
-        expires=expiry_of(held.asked_at),
+        question=next(questions, "") or _asked_by_workflow(gateway, pending.workflow, waits.subject),
+        asked=pending.asked_at,
+        expires=expiry_of(pending.asked_at),
         packets=packets,
         orders=[yaml_of(packet) for packet in packets],
-        facts=_redacted(
-            gateway, next((data for data in reversed(reports) if data.get("subject") == waits.subject), {})
-        ),
+        facts=_redacted(gateway, next((data for data in reports if data.get("subject") == waits.subject), {})),
     )
-
-
-def _bodies(gateway: Gateway, run: str) -> list[Any]:
-    """The events of the run that asks; empty if they cannot be read."""
-    try:
-        return [event.body for event in gateway.log.read(run)] if run else []
-    except KernelError:
-        return []
 
 
 def _redacted(gateway: Gateway, value: Mapping[str, Any]) -> dict[str, Any]:

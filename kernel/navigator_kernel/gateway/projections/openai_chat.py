@@ -75,12 +75,9 @@ async def complete_chat(gateway: Gateway, call: Call) -> TurnResponse:
     turn = await begin(gateway, call, asked.model, conversation)
     answer = _Answer(turn, asked)
     if asked.stream:
-        return TurnResponse(turn, EventStreamResponse(answer.stream(), turn.headers, _token_ended))
+        last = frame(error_body(401, "token", ENDED)) + DONE
+        return TurnResponse(turn, EventStreamResponse(answer.stream(), turn.headers, lambda: last))
     return TurnResponse(turn, WholeAnswer(turn, answer.whole()))
-
-
-def _token_ended() -> bytes:
-    return frame(error_body(401, "token", ENDED)) + DONE
 
 
 class _Answer:

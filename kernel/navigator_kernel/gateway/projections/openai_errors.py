@@ -53,36 +53,28 @@ class OpenAIErrors:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].startswith(PREFIX):
-            send = _converted(send)
-        await self.app(scope, receive, send)
-
-
-def _converted(send: Send) -> Send:
-    """Converts a problem document, which its response sends in one piece."""
-    start: Message | None = None
-
-    async def converted(message: Message) -> None:
-        nonlocal start
-        if message["type"] == "http.response.start" and _is_problem(message):
-            start = message
+        if scope["type"] != "http" or not scope["path"].startswith(PREFIX):
+            await self.app(scope, receive, send)
             return
-        if start is not None and message["type"] == "http.response.body":
-            problem = msgspec.json.decode(message["body"])
-            status = BAD_REQUEST if problem["status"] == _INVALID else problem["status"]
-            text = " - ".join(filter(None, (problem["detail"], problem.get("hint", ""))))
-            message = {**message, "body": msgspec.json.encode(error_body(status, problem["code"], text))}
-            await send({**start, "status": status, "headers": _headers(start, len(message["body"]))})
-            start = None
-        await send(message)
+        start: Message | None = None
 
-    return converted
+        async def converted(message: Message) -> None:
+            """Converts a problem document, which its response sends in one piece."""
+            nonlocal start
+            if message["type"] == "http.response.start":
+                media = dict(message["headers"]).get(b"content-type", b"")
+                if media.startswith(MEDIA_TYPE.encode()):
+                    start = message
+                    return
+            if start is not None and message["type"] == "http.response.body":
+                problem = msgspec.json.decode(message["body"])
+                status = BAD_REQUEST if problem["status"] == _INVALID else problem["status"]
+                text = " - ".join(filter(None, (problem["detail"], problem.get("hint", ""))))
+                body = msgspec.json.encode(error_body(status, problem["code"], text))
+                own = {b"content-type": b"application/json", b"content-length": str(len(body)).encode()}
+                headers = [*(header for header in start["headers"] if header[0] not in own), *own.items()]
+                await send({**start, "status": status, "headers": headers})
+                message, start = {**message, "body": body}, None
+            await send(message)
 
-
-def _is_problem(message: Message) -> bool:
-    return any(name == b"content-type" and value.startswith(MEDIA_TYPE.encode()) for name, value in message["headers"])
-
-
-def _headers(start: Message, size: int) -> list[tuple[bytes, bytes]]:
-    kept = [one for one in start["headers"] if one[0] not in {b"content-type", b"content-length"}]
-    return [*kept, (b"content-type", b"application/json"), (b"content-length", str(size).encode())]
+        await self.app(scope, receive, converted)

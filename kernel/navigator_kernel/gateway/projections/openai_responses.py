@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,7 +26,6 @@ from navigator_kernel.values.http.sse import PING, frame
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
-    from navigator_kernel.gateway.projections.openai_sessions import Conversation
 
 
 _ID = "resp_"
@@ -72,41 +71,30 @@ async def create_response(gateway: Gateway, call: Call) -> TurnResponse:
         )
     refuse_forced_tool(asked.tool_choice)
     refuse_format(asked.text.format if asked.text else None)
-    turn = await begin(gateway, call, asked.model, _conversation(call, asked))
+    items = [InputItem(role="user", content=asked.input)] if isinstance(asked.input, str) else asked.input
+    if not items or items[-1].type != _MESSAGE:
+        raise HttpProblem(400, "usage", "the last item must be a message")
+    messages = [(item.role, text_of(item.content, item.role)) for item in items if item.type == _MESSAGE]
+    if asked.instructions:
+        messages.insert(0, ("system", asked.instructions))
+    given, response = asked.conversation, asked.previous_response_id or ""
+    session = given.get("id", "") if isinstance(given, dict) else given or ""
+    if response and (not response.startswith(_ID) or response == _ID):
+        raise HttpProblem(404, "not_found", f"there is no response {response!r}")
+    # An item may be only a reference, with the run in its id: the client has not sent the messages before it
+    references = [item.id or "" for item in items if item.type == _REFERENCE]
+    referred = references[-1].split("_")[1] if references and references[-1].count("_") > 1 else ""
+    conversation = conversation_of(
+        messages,
+        user=asked.user or "",
+        session=str(session) or named_session(call.headers, asked.metadata),
+        previous=response.removeprefix(_ID) or referred,
+    )
+    turn = await begin(gateway, call, asked.model, conversation)
     answer = _Answer(turn, asked)
     if asked.stream:
         return TurnResponse(turn, EventStreamResponse(answer.stream(), turn.headers, answer.token_ended))
     return TurnResponse(turn, WholeAnswer(turn, answer.whole()))
-
-
-def _conversation(call: Call, asked: ResponseRequest) -> Conversation:
-    held = [InputItem(role="user", content=asked.input)] if isinstance(asked.input, str) else asked.input
-    if not held or held[-1].type != _MESSAGE:
-        raise HttpProblem(400, "usage", "the last item must be a message")
-    said = [(one.role, text_of(one.content, one.role)) for one in held if one.type == _MESSAGE]
-    if asked.instructions:
-        said.insert(0, ("system", asked.instructions))
-    given = asked.conversation
-    session = given.get("id", "") if isinstance(given, dict) else given or ""
-    return conversation_of(
-        said,
-        user=asked.user or "",
-        session=str(session) or named_session(call.headers, asked.metadata),
-        previous=_run_of(asked.previous_response_id or "") or _referred(held),
-    )
-
-
-def _run_of(response: str) -> str:
-    """The run that gave the response; 404 if the id is not one of ours."""
-    if response and (not response.startswith(_ID) or response == _ID):
-        raise HttpProblem(404, "not_found", f"there is no response {response!r}")
-    return response.removeprefix(_ID)
-
-
-def _referred(items: Sequence[InputItem]) -> str:
-    """The run of the last item that is only a reference: the client has not sent the messages before it."""
-    named = [one.id or "" for one in items if one.type == _REFERENCE]
-    return named[-1].split("_")[1] if named and named[-1].count("_") > 1 else ""
 
 
 class _Answer:
