@@ -83,75 +83,19 @@ async def create_link(planner: OpenToolkit, call: Call) -> Answer:
     return Answer(value=made, status=201, headers={"etag": tag_of(made)})
 
 
-_endpoint = partial(Endpoint, role="read", tag="notes")
+_read = partial(Endpoint, "GET", role="read", tag="notes", headers=(IF_NONE_MATCH,), sends=("ETag",), errors=ERRORS)
+_create = partial(Endpoint, "POST", role="chat", tag="notes", status=201)
+_one: Any = {"parts": {"note": Number}, "errors": (404, *ERRORS)}
+_note: Any = {"sends": ("ETag", "Location"), "answer": KeptNote, "errors": ERRORS}
+_link: Any = {"sends": ("ETag",), "answer": KeptLink, "errors": (404, 409, *ERRORS)}
 
 ENDPOINTS = (
-    _endpoint(
-        "GET",
-        "/api/notes",
-        "List notes, newest first",
-        list_notes,
-        query=Page,
-        headers=(IF_NONE_MATCH,),
-        sends=("ETag",),
-        answer=Notes,
-        errors=ERRORS,
+    _read("/api/notes", "List notes, newest first", list_notes, query=Page, answer=Notes),
+    _create("/api/notes", "Write a note", create_note, body=schemas.NoteCreate, **_note),
+    _read("/api/notes/search", "Search notes by what they mean", search_notes, query=NoteQuery, answer=FoundNotes),
+    _read("/api/notes/{note}", "Read a note", read_note, answer=KeptNote, **_one),
+    _read(
+        "/api/notes/{note}/links", "List the notes that a note is linked with", list_links, answer=LinkedNotes, **_one
     ),
-    _endpoint(
-        "POST",
-        "/api/notes",
-        "Write a note",
-        create_note,
-        role="chat",
-        body=schemas.NoteCreate,
-        sends=("ETag", "Location"),
-        answer=KeptNote,
-        status=201,
-        errors=ERRORS,
-    ),
-    _endpoint(
-        "GET",
-        "/api/notes/search",
-        "Search notes by what they mean",
-        search_notes,
-        query=NoteQuery,
-        headers=(IF_NONE_MATCH,),
-        sends=("ETag",),
-        answer=FoundNotes,
-        errors=ERRORS,
-    ),
-    _endpoint(
-        "GET",
-        "/api/notes/{note}",
-        "Read a note",
-        read_note,
-        parts={"note": Number},
-        headers=(IF_NONE_MATCH,),
-        sends=("ETag",),
-        answer=KeptNote,
-        errors=(404, *ERRORS),
-    ),
-    _endpoint(
-        "GET",
-        "/api/notes/{note}/links",
-        "List the notes that a note is linked with",
-        list_links,
-        parts={"note": Number},
-        headers=(IF_NONE_MATCH,),
-        sends=("ETag",),
-        answer=LinkedNotes,
-        errors=(404, *ERRORS),
-    ),
-    _endpoint(
-        "POST",
-        "/api/links",
-        "Link two notes",
-        create_link,
-        role="chat",
-        body=schemas.NoteLinkCreate,
-        sends=("ETag",),
-        answer=KeptLink,
-        status=201,
-        errors=(404, 409, *ERRORS),
-    ),
+    _create("/api/links", "Link two notes", create_link, body=schemas.NoteLinkCreate, **_link),
 )

@@ -63,52 +63,16 @@ async def delete_project(planner: OpenToolkit, call: Call) -> Answer:
     return Answer(status=204)
 
 
-_endpoint = partial(Endpoint, role="read", tag="projects")
+_read = partial(Endpoint, "GET", role="read", tag="projects", headers=(IF_NONE_MATCH,), sends=("ETag",))
+_change = partial(Endpoint, role="chat", tag="projects")
+_created: Any = {"sends": ("ETag", "Location"), "answer": KeptProject, "status": 201, "errors": ERRORS}
+_one: Any = {"parts": {"project": Number}, "answer": KeptProject, "errors": (404, *ERRORS)}
+_deleted: Any = {"headers": (IF_MATCH,), "status": 204, "errors": (404, 409, 412, *ERRORS)}
+_DELETE = "Delete a project; its tasks go to project 1"
 
 ENDPOINTS = (
-    _endpoint(
-        "GET",
-        "/api/projects",
-        "List projects",
-        list_projects,
-        query=Page,
-        headers=(IF_NONE_MATCH,),
-        sends=("ETag",),
-        answer=Projects,
-        errors=ERRORS,
-    ),
-    _endpoint(
-        "POST",
-        "/api/projects",
-        "Create a project",
-        create_project,
-        role="chat",
-        body=schemas.ProjectCreate,
-        sends=("ETag", "Location"),
-        answer=KeptProject,
-        status=201,
-        errors=ERRORS,
-    ),
-    _endpoint(
-        "GET",
-        "/api/projects/{project}",
-        "Read a project",
-        read_project,
-        parts={"project": Number},
-        headers=(IF_NONE_MATCH,),
-        sends=("ETag",),
-        answer=KeptProject,
-        errors=(404, *ERRORS),
-    ),
-    _endpoint(
-        "DELETE",
-        "/api/projects/{project}",
-        "Delete a project; its tasks go to project 1",
-        delete_project,
-        role="chat",
-        parts={"project": Number},
-        headers=(IF_MATCH,),
-        status=204,
-        errors=(404, 409, 412, *ERRORS),
-    ),
+    _read("/api/projects", "List projects", list_projects, query=Page, answer=Projects, errors=ERRORS),
+    _change("POST", "/api/projects", "Create a project", create_project, body=schemas.ProjectCreate, **_created),
+    _read("/api/projects/{project}", "Read a project", read_project, **_one),
+    _change("DELETE", "/api/projects/{project}", _DELETE, delete_project, parts={"project": Number}, **_deleted),
 )

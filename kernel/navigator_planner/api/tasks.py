@@ -88,76 +88,20 @@ async def _changed(planner: OpenToolkit, call: Call, tool: str, given: Any) -> A
     return Answer(value=value, headers={"etag": tag_of(value)})
 
 
-_endpoint = partial(Endpoint, role="chat", tag="tasks")
+_of = partial(Endpoint, role="chat", tag="tasks")
+_read = partial(_of, "GET", role="read", headers=(IF_NONE_MATCH,), sends=("ETag",))
+_task: Any = {"parts": {"task": Number}, "headers": (IF_MATCH,), "errors": (404, 409, 412, *ERRORS)}
+_changed_task: Any = {**_task, "sends": ("ETag",), "answer": KeptTask}
+_created: Any = {"sends": ("ETag", "Location"), "answer": KeptTask, "status": 201, "errors": (404, 409, *ERRORS)}
+_one: Any = {"parts": {"task": Number}, "answer": KeptTask, "errors": (404, *ERRORS)}
 
 ENDPOINTS = (
-    _endpoint(
-        "GET",
-        "/api/tasks",
-        "List tasks by their time",
-        list_tasks,
-        role="read",
-        query=TaskFilter,
-        headers=(IF_NONE_MATCH,),
-        sends=("ETag",),
-        answer=Tasks,
-        errors=ERRORS,
+    _read("/api/tasks", "List tasks by their time", list_tasks, query=TaskFilter, answer=Tasks, errors=ERRORS),
+    _of("POST", "/api/tasks", "Create a task", create_task, body=schemas.TaskCreate, **_created),
+    _read("/api/tasks/{task}", "Read a task", read_task, **_one),
+    _of(
+        "PATCH", "/api/tasks/{task}", "Change fields of a task", update_task, body=schemas.TaskChanges, **_changed_task
     ),
-    _endpoint(
-        "POST",
-        "/api/tasks",
-        "Create a task",
-        create_task,
-        body=schemas.TaskCreate,
-        sends=("ETag", "Location"),
-        answer=KeptTask,
-        status=201,
-        errors=(404, 409, *ERRORS),
-    ),
-    _endpoint(
-        "GET",
-        "/api/tasks/{task}",
-        "Read a task",
-        read_task,
-        role="read",
-        parts={"task": Number},
-        headers=(IF_NONE_MATCH,),
-        sends=("ETag",),
-        answer=KeptTask,
-        errors=(404, *ERRORS),
-    ),
-    _endpoint(
-        "PATCH",
-        "/api/tasks/{task}",
-        "Change fields of a task",
-        update_task,
-        body=schemas.TaskChanges,
-        parts={"task": Number},
-        headers=(IF_MATCH,),
-        sends=("ETag",),
-        answer=KeptTask,
-        errors=(404, 409, 412, *ERRORS),
-    ),
-    _endpoint(
-        "DELETE",
-        "/api/tasks/{task}",
-        "Delete a task",
-        delete_task,
-        parts={"task": Number},
-        headers=(IF_MATCH,),
-        status=204,
-        errors=(404, 409, 412, *ERRORS),
-    ),
-    _endpoint(
-        "POST",
-        "/api/tasks/{task}/snooze",
-        "Postpone a task",
-        snooze_task,
-        body=schemas.TaskUntil,
-        parts={"task": Number},
-        headers=(IF_MATCH,),
-        sends=("ETag",),
-        answer=KeptTask,
-        errors=(404, 409, 412, *ERRORS),
-    ),
+    _of("DELETE", "/api/tasks/{task}", "Delete a task", delete_task, status=204, **_task),
+    _of("POST", "/api/tasks/{task}/snooze", "Postpone a task", snooze_task, body=schemas.TaskUntil, **_changed_task),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -97,29 +96,6 @@ def command(
         document(routing)
     else:
         show(routing, explain=explain)
-
-
-def _from_resident(app: App, text: str, k: int) -> dict[str, Any] | None:
-    """The route from the resident process, or None if it does not answer."""
-    from navigator_kernel.daemon.client import ask
-
-    return ask(text, str(app.root), k, start=True) if text.strip() and not any(app.flags.values()) else None
-
-
-def _stay(app: App, text: str, idle: int, *, as_json: bool) -> None:
-    from navigator_kernel.cli.route.resident import serve
-
-    if text:
-        raise UsageProblem("--serve takes no message", hint=f"navigator route --resident {shlex.quote(text)}")
-
-    def ready(path: Path) -> None:
-        if as_json:
-            document({"socket": str(path)})
-        else:
-            note(f"answering at {path}")
-        sys.stdout.flush()
-
-    serve(app, routed, idle=idle, ready=ready)
 
 
 # Adds, lists and removes examples: messages that the person confirmed for a skill.

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -168,41 +168,15 @@ def _frames(feed: Feed | None, session: str, which: Which) -> Frames:
 
 
 _endpoint = partial(Endpoint, tag="chat", role="chat")
+_stream = partial(_endpoint, media=EVENT_STREAM)
+_message: Any = {"body": ChatMessage, "errors": (409,)}
+_follow: Any = {"tag": "runs", "query": Following, "headers": ("Last-Event-ID",), "errors": (404,)}
+_STREAM, _FOLLOW = "Send a message and stream the events of its run", "Replay the events of a run, then follow it"
+_START: Any = {**_message, "answer": StartedRun, "status": 202}
 
 ENDPOINTS = (
-    _endpoint(
-        "POST",
-        "/api/chat/{session}",
-        "Send a message and stream the events of its run",
-        chat,
-        body=ChatMessage,
-        query=Events,
-        sends=("X-Run-Id",),
-        media=EVENT_STREAM,
-        errors=(409,),
-    ),
-    _endpoint(
-        "POST",
-        "/api/sessions/{session}/runs",
-        "Send a message without waiting",
-        start_run,
-        body=ChatMessage,
-        answer=StartedRun,
-        status=202,
-        errors=(409,),
-    ),
-    _endpoint(
-        "GET", "/api/events", "Follow all runs in one stream", all_events, tag="runs", query=Events, media=EVENT_STREAM
-    ),
-    _endpoint(
-        "GET",
-        "/api/runs/{run}/events",
-        "Replay the events of a run, then follow it",
-        run_events,
-        tag="runs",
-        query=Following,
-        headers=("Last-Event-ID",),
-        media=EVENT_STREAM,
-        errors=(404,),
-    ),
+    _stream("POST", "/api/chat/{session}", _STREAM, chat, query=Events, sends=("X-Run-Id",), **_message),
+    _endpoint("POST", "/api/sessions/{session}/runs", "Send a message without waiting", start_run, **_START),
+    _stream("GET", "/api/events", "Follow all runs in one stream", all_events, tag="runs", query=Events),
+    _stream("GET", "/api/runs/{run}/events", _FOLLOW, run_events, **_follow),
 )

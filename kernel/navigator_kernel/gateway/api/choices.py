@@ -95,26 +95,11 @@ def learn_run(gateway: Gateway, call: Call) -> Learned:
     return Learned(skill=skill.name, learned=gateway.project.lessons.learn(skill.name, message))
 
 
-_endpoint = partial(Endpoint, tag="runs", role="chat")
+_endpoint = partial(Endpoint, tag="runs", role="chat", errors=(404,))
+_WHY = "Explain how a run chose its skill, and why not another one"
+_LEARN = "Use a skill for messages like this one from now on"
 
 ENDPOINTS = (
-    _endpoint(
-        "GET",
-        "/api/runs/{run}/why",
-        "Explain how a run chose its skill, and why not another one",
-        explain_run,
-        query=ToExplain,
-        answer=Explanation,
-        errors=(404,),
-    ),
-    _endpoint(
-        "POST",
-        "/api/runs/{run}/learn",
-        "Use a skill for messages like this one from now on",
-        learn_run,
-        role="approve",
-        body=ToLearn,
-        answer=Learned,
-        errors=(404,),
-    ),
+    _endpoint("GET", "/api/runs/{run}/why", _WHY, explain_run, query=ToExplain, answer=Explanation),
+    _endpoint("POST", "/api/runs/{run}/learn", _LEARN, learn_run, role="approve", body=ToLearn, answer=Learned),
 )

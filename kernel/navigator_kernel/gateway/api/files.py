@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote
 
 from msgspec import Meta, Struct
@@ -202,43 +202,27 @@ def _is_left_out(parts: Sequence[str]) -> bool:
     return last.startswith(".") or is_closed(parts) or last in _MADE or holds_secrets(parts)
 
 
-_endpoint = partial(Endpoint, tag="runs", role="chat")
+_get = partial(Endpoint, "GET", tag="runs", role="chat", errors=(404,))
+_listing: Any = {"role": "read", "tag": "chat", "query": Prefix, "answer": ProjectPaths}
+_LIST = "List files of the project by the beginning of their path"
 
 ENDPOINTS = (
-    _endpoint(
-        "GET",
-        "/api/runs/{run}/files",
-        "List the files that a run wrote",
-        list_run_files,
-        answer=RunFiles,
-        errors=(404,),
-    ),
-    _endpoint(
-        "GET",
+    _get("/api/runs/{run}/files", "List the files that a run wrote", list_run_files, answer=RunFiles),
+    _get(
         "/api/runs/{run}/files/{path:path}",
         "Download a file that a run wrote",
         read_run_file,
         query=WhichFile,
         media=BINARY,
-        errors=(404,),
     ),
-    _endpoint(
-        "GET",
-        "/api/files",
-        "List files of the project by the beginning of their path",
-        list_project_files,
-        role="read",
-        tag="chat",
-        query=Prefix,
-        answer=ProjectPaths,
-        errors=(404,),
-    ),
-    _endpoint(
+    _get("/api/files", _LIST, list_project_files, **_listing),
+    Endpoint(
         "POST",
         "/api/sessions/{session}/files",
         "Store a file that a message of the session can name",
         attach_file,
         tag="chat",
+        role="chat",
         body=Attachment,
         answer=Attached,
         status=201,

@@ -285,31 +285,12 @@ def _yaml(gateway: Gateway, record: Mapping[str, Any]) -> str:
     return yaml_of(gateway.project.redact(dict(record)))
 
 
+_of_run = partial(_endpoint, errors=(404,))
+_STEPS, _CHANGES = "Read the packet and the report of each step", "Show what a run changed in the project"
+_UNDO = "Restore the files that a run changed"
+
 WORK_ENDPOINTS = (
-    _endpoint(
-        "GET",
-        "/api/runs/{run}/steps",
-        "Read the packet and the report of each step",
-        read_run_steps,
-        answer=RunSteps,
-        errors=(404,),
-    ),
-    _endpoint(
-        "GET",
-        "/api/runs/{run}/changes",
-        "Show what a run changed in the project",
-        read_run_changes,
-        answer=RunChanges,
-        errors=(404,),
-    ),
-    _endpoint(
-        "POST",
-        "/api/runs/{run}/undo",
-        "Restore the files that a run changed",
-        undo_run,
-        role="admin",
-        body=ToUndo,
-        answer=Undone,
-        errors=(404,),
-    ),
+    _of_run("GET", "/api/runs/{run}/steps", _STEPS, read_run_steps, answer=RunSteps),
+    _of_run("GET", "/api/runs/{run}/changes", _CHANGES, read_run_changes, answer=RunChanges),
+    _of_run("POST", "/api/runs/{run}/undo", _UNDO, undo_run, role="admin", body=ToUndo, answer=Undone),
 )

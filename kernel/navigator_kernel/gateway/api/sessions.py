@@ -223,39 +223,14 @@ def _gone(name: str) -> NotFound:
 
 
 _endpoint = partial(Endpoint, tag="sessions", role="chat")
+_SESSION = "/api/sessions/{session}"
+_approvals = partial(_endpoint, tag="approvals")
+_answered: Any = {"role": "approve", "body": ApprovalAnswer, "answer": StartedRun, "status": 202, "errors": (404, 409)}
 
 ENDPOINTS = (
     _endpoint("GET", "/api/sessions", "List sessions, newest first", list_sessions, query=Page, answer=Sessions),
-    _endpoint(
-        "GET",
-        "/api/sessions/{session}",
-        "Read a session's history",
-        read_session,
-        query=Last,
-        answer=History,
-        errors=(404,),
-    ),
-    _endpoint(
-        "DELETE",
-        "/api/sessions/{session}",
-        "Delete a session and its history",
-        delete_session,
-        status=204,
-        errors=(404, 409),
-    ),
-    _endpoint(
-        "GET", "/api/approvals", "List what waits for an approval", list_approvals, tag="approvals", answer=Approvals
-    ),
-    _endpoint(
-        "POST",
-        "/api/approvals/{approval}",
-        "Approve or decline, once",
-        answer_approval,
-        role="approve",
-        tag="approvals",
-        body=ApprovalAnswer,
-        answer=StartedRun,
-        status=202,
-        errors=(404, 409),
-    ),
+    _endpoint("GET", _SESSION, "Read a session's history", read_session, query=Last, answer=History, errors=(404,)),
+    _endpoint("DELETE", _SESSION, "Delete a session and its history", delete_session, status=204, errors=(404, 409)),
+    _approvals("GET", "/api/approvals", "List what waits for an approval", list_approvals, answer=Approvals),
+    _approvals("POST", "/api/approvals/{approval}", "Approve or decline, once", answer_approval, **_answered),
 )

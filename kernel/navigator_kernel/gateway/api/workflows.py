@@ -173,22 +173,15 @@ def _mine(gateway: Gateway, call: Call) -> WorkflowRun:
 
 _of = partial(Endpoint, tag="workflows", role="chat")
 _RUN: dict[str, Any] = {"answer": StartedRun, "status": 202, "errors": (404, 409)}
+_APPROVED: dict[str, Any] = {**_RUN, "role": "approve"}
+_ONE_RUN = "/api/workflow-runs/{token}"
 
 ENDPOINTS = (
     _of("GET", "/api/workflows", "List stored workflows and their runs", list_workflows, answer=Workflows),
     _of("POST", "/api/workflows/{name}/runs", "Run a workflow", start_workflow, body=Started, **_RUN),
-    _of("GET", "/api/workflow-runs/{token}", "Read a run of a workflow", read_workflow_run, errors=(404,)),
-    _of(
-        "POST",
-        "/api/workflow-runs/{token}/resume",
-        "Continue a run of a workflow",
-        resume_workflow,
-        body=Resumed,
-        **{**_RUN, "role": "approve"},
-    ),
-    _of(
-        "DELETE", "/api/workflow-runs/{token}", "End a run of a workflow", abort_workflow, status=204, errors=(404, 409)
-    ),
+    _of("GET", _ONE_RUN, "Read a run of a workflow", read_workflow_run, errors=(404,)),
+    _of("POST", f"{_ONE_RUN}/resume", "Continue a run of a workflow", resume_workflow, body=Resumed, **_APPROVED),
+    _of("DELETE", _ONE_RUN, "End a run of a workflow", abort_workflow, status=204, errors=(404, 409)),
 )
 
 
@@ -292,45 +285,15 @@ def _shown(name: str, text: str, gateway: Gateway) -> WorkflowText:
     return WorkflowText(name=name, text=redacted, redacted=redacted != text)
 
 
+_file = partial(_of, sends=("ETag",), answer=WorkflowText)
+_write: Any = {"role": "admin", "body": GivenText, "headers": (IF_MATCH, IF_NONE_MATCH), "errors": (409, 412)}
+_remove: Any = {"role": "admin", "headers": (IF_MATCH,), "status": 204, "errors": (404, 412)}
+_check: Any = {"body": TextToCheck, "answer": CheckedText}
+_read: Any = {"headers": (IF_NONE_MATCH,), "errors": (404,)}
+
 FILE_ENDPOINTS = (
-    _of(
-        "POST",
-        "/api/workflows/check",
-        "Check the text of a workflow",
-        check_workflow,
-        body=TextToCheck,
-        answer=CheckedText,
-    ),
-    _of(
-        "GET",
-        "/api/workflows/{name}",
-        "Read the text of a workflow",
-        read_workflow,
-        headers=(IF_NONE_MATCH,),
-        sends=("ETag",),
-        answer=WorkflowText,
-        errors=(404,),
-    ),
-    _of(
-        "PUT",
-        "/api/workflows/{name}",
-        "Write the text of a workflow",
-        write_workflow,
-        role="admin",
-        body=GivenText,
-        headers=(IF_MATCH, IF_NONE_MATCH),
-        sends=("ETag",),
-        answer=WorkflowText,
-        errors=(409, 412),
-    ),
-    _of(
-        "DELETE",
-        "/api/workflows/{name}",
-        "Remove a workflow",
-        delete_workflow,
-        role="admin",
-        headers=(IF_MATCH,),
-        status=204,
-        errors=(404, 412),
-    ),
+    _of("POST", "/api/workflows/check", "Check the text of a workflow", check_workflow, **_check),
+    _file("GET", "/api/workflows/{name}", "Read the text of a workflow", read_workflow, **_read),
+    _file("PUT", "/api/workflows/{name}", "Write the text of a workflow", write_workflow, **_write),
+    _of("DELETE", "/api/workflows/{name}", "Remove a workflow", delete_workflow, **_remove),
 )
