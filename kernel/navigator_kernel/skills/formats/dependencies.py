@@ -82,8 +82,7 @@ def declared(skill: SkillDef, folder: Path | None = None) -> tuple[str, ...]:
     name = skill.name
     for words in _written(skill, folder):
         if requirements := tuple(dict.fromkeys(_requirement(word, name) for word in words)):
-            if len(requirements) > COUNT_LIMIT:
-                raise _too_many(name, requirements)
+            _check_count(requirements, name)
             return requirements
     return ()
 
@@ -248,9 +247,10 @@ def _refused(skill: str, word: str, reason: str, what: str) -> Refused:
     return Refused(message, hint="only names and versions of packages in your index are taken", reason=reason)
 
 
-def _too_many(name: str, packages: Collection[str]) -> Refused:
-    message = f"skill {name!r} declares {len(packages)} packages"
-    return Refused(message, hint=f"at most {COUNT_LIMIT}", reason="too-many")
+def _check_count(packages: Collection[str], name: str) -> None:
+    if len(packages) > COUNT_LIMIT:
+        message = f"skill {name!r} declares {len(packages)} packages"
+        raise Refused(message, hint=f"at most {COUNT_LIMIT}", reason="too-many")
 
 
 def _check_python(versions: str, skill: str) -> None:
@@ -295,8 +295,7 @@ def node_packages(skill: SkillDef, script: Path) -> list[str]:
     versions: Any = package.get("dependencies", {}) if isinstance(package, Mapping) else None
     if not isinstance(versions, Mapping) or not all(isinstance(version, str) for version in versions.values()):
         raise _unread_package(skill, "dependencies is not a table of names and versions")
-    if len(versions) > COUNT_LIMIT:
-        raise _too_many(skill.name, versions)
+    _check_count(versions, skill.name)
     return sorted(_package(skill, name, version) for name, version in versions.items())
 
 
