@@ -1,33 +1,34 @@
 """Scans the content of a skill's files, and reports what an installer should know before trusting them.
 
 It reads text by rules and runs nothing; a skill without findings is not therefore safe, and the sandbox confines what
-the scan misses. Rules are in `rules.yaml`; checks of bytes are in `hidden` and `unwanted_files`, checks of two places
-in `sequences`.
+the scan misses. Rules are in `rules.yaml`; checks of bytes are in `hidden` and `unwanted_files`, checks of several
+places in `hidden`, `flow` and `theft`.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from functools import cache, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.pattern_set import PatternSet
+from navigator_kernel.config.settings import user_state
+from navigator_kernel.skills.scan import hidden, theft, unwanted_files
 from navigator_kernel.skills.scan.context import KINDS, Passage, is_named_text, kind_of, line_around, line_at, passages
 from navigator_kernel.skills.scan.finding import MOST, finding, shortened
-from navigator_kernel.skills.scan.flow.hits import hits as flows
-from navigator_kernel.skills.scan.hidden import findings as hidden
-from navigator_kernel.skills.scan.hidden import hits as sequences
-from navigator_kernel.skills.scan.possible import may_match, may_match_unwrapped, rules_of, worth_reading
-from navigator_kernel.skills.scan.theft import findings as thefts
-from navigator_kernel.skills.scan.unwanted_files import findings as unwanted
+from navigator_kernel.skills.scan.flow import hits as flows
+from navigator_kernel.skills.scan.rule import Rule, rules
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.receipt import FILE_LIMIT, NOT_SCANNED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from navigator_kernel.skills.scan.context import Kind
     from navigator_kernel.skills.scan.rule import Hit
     from navigator_kernel.values.resource import Diagnostic
 
@@ -45,11 +46,11 @@ def findings(files: Mapping[str, bytes]) -> tuple[Diagnostic, ...]:
     the first is more than a note: the others say nothing new."""
     by_place: dict[tuple[str, int | None, str], Diagnostic] = {}
     leaks: dict[str, list[Diagnostic]] = {}
-    for leak in thefts(files):
+    for leak in theft.findings(files):
         leaks.setdefault(leak.path, []).append(leak)
     for path, data in sorted(files.items()):
         count, blocked = Counter[tuple[str, str]](), set[int | None]()
-        for one in chain(unwanted(path, data, files), _of_file(path, data), leaks.get(path, ())):
+        for one in chain(unwanted_files.findings(path, data, files), _of_file(path, data), leaks.get(path, ())):
             place = (one.path, one.line, one.code)
             if one.code == "secret-leaves" and one.line in blocked:
                 continue  # a flow of the same line says more
@@ -96,21 +97,21 @@ def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
             data.decode(encoding)
         except UnicodeDecodeError:
             yield _not_whole(path, "it is neither UTF-8 nor UTF-16", text, text.index("\ufffd"))
-    for hit in hidden(path, text):
+    for hit in hidden.findings(path, text):
         yield _finding(path, text, data, hit, hit.at)
-    kinds = worth_reading(may_match_unwrapped(text)) if kind_of(path, text) == "prose" else KINDS
+    kinds = _kinds_worth_reading(_may_match_unwrapped(text)) if kind_of(path, text) == "prose" else KINDS
     for passage, may in _worth_reading(list(passages(path, text, kinds) if kinds else ())):
         lowered = in_lower_case(passage.body)
-        by_rule = (rule.hits(passage, lowered, may) for rule in rules_of(may))
-        for hit in chain(flows(passage, may), sequences(passage, may), *by_rule):
+        by_rule = (rule.hits(passage, lowered, may) for rule in _rules_of(may))
+        for hit in chain(flows.hits(passage, may), hidden.hits(passage, may), *by_rule):
             yield _finding(path, text, data, hit, passage.start + hit.at)
 
 
 def _worth_reading(every: Sequence[Passage]) -> Iterator[tuple[Passage, frozenset[str]]]:
     """The passages in which something may be found, with the patterns that may match. A document has many short
     passages without a match, so all are checked together, then each half, and so on."""
-    may = may_match("\n".join(passage.body for passage in every)) if every else frozenset[str]()
-    kinds = worth_reading(may)
+    may = _may_match("\n".join(passage.body for passage in every)) if every else frozenset[str]()
+    kinds = _kinds_worth_reading(may)
     possible = [passage for passage in every if passage.kind in kinds]
     if len(every) == 1:
         yield from ((passage, may) for passage in possible)
@@ -118,6 +119,49 @@ def _worth_reading(every: Sequence[Passage]) -> Iterator[tuple[Passage, frozense
         middle = (len(possible) + 1) // 2
         yield from _worth_reading(possible[:middle])
         yield from _worth_reading(possible[middle:])
+
+
+def _may_match(text: str) -> frozenset[str]:
+    """The sources of the patterns that may match in `text`."""
+    return _patterns().possible(text)
+
+
+def _may_match_unwrapped(text: str) -> frozenset[str]:
+    """The same for all passages of `text`, in which a command or a paragraph is on one line."""
+    may = _may_match(text.replace("\n", " "))
+    return may | _may_match(text.replace("\\\n", "  ").replace("\n", " ")) if "\\\n" in text else may
+
+
+@lru_cache(maxsize=1_000)  # most passages have one of a few sets
+def _kinds_worth_reading(may: frozenset[str]) -> frozenset[Kind]:
+    """The kinds of passages in which something may be found if these patterns may match."""
+    kinds: frozenset[Kind] = frozenset(kind for rule in _rules_of(may) for kind in rule.kinds)
+    if flows.is_possible(may):
+        kinds |= flows.KINDS
+    return kinds if may.isdisjoint(hidden.SOURCES) else kinds | hidden.KINDS
+
+
+def _rules_of(may: frozenset[str]) -> Sequence[Rule]:
+    """The rules with one of these patterns, in their order."""
+    by_source = _by_source()
+    numbers = sorted({number for source in may for number in by_source.get(source, ())})
+    return [rules()[number] for number in numbers]
+
+
+@cache
+def _patterns() -> PatternSet:
+    sources = (*_by_source(), *flows.SOURCES, *hidden.SOURCES)
+    return PatternSet(sources, user_state() / "cache" / "patterns")
+
+
+@cache
+def _by_source() -> Mapping[str, Sequence[int]]:
+    """Each pattern of a rule, with the numbers of its rules."""
+    numbers: dict[str, list[int]] = {}
+    for number, rule in enumerate(rules()):
+        for source in rule.any:
+            numbers.setdefault(source, []).append(number)
+    return numbers
 
 
 def _finding(path: str, text: str, data: bytes, hit: Hit, at: int) -> Diagnostic:
