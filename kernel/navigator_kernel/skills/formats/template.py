@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,14 @@ def fill_argv(command: str, filling: Filling) -> tuple[str, ...]:
         if hit is None:
             argv.append(_fixed(word, filling, command))
         elif value := _value(hit, filling):
-            argv.append(_guarded(value, argv, word))
+            # Most parsers read the value of `--top --exec=x` as a second option. A number is not an option
+            is_harmless = "--" in argv or value == "-" or _NUMBER.fullmatch(value)
+            if value.startswith("-") and not is_harmless:
+                message = f"the value {value!r} for {word} would be read as an option"
+                raise Refused(message, hint="start it with another letter")
+            if "\x00" in value:
+                raise Refused(f"the value for {word} has a NUL character", hint="remove it")
+            argv.append(value)
         elif argv and argv[-1].startswith("--") and argv[-1] != "--":
             argv.pop()
     return (sys.executable, *argv[1:]) if argv[0] in OWN_PYTHON else tuple(argv)
@@ -92,17 +99,6 @@ def _fixed(word: str, filling: Filling, command: str) -> str:
             hint = f"write {hit.group()} as a word of its own"
             raise NotLoadable(f"the command {command!r} glues {hit.group()!r} to other text", hint=hint)
     return word.replace("${SKILL_ROOT}", str(filling.root or "")).replace("\\$", "$")
-
-
-def _guarded(value: str, before: Sequence[str], word: str) -> str:
-    """Refuses a value that would be read as an option, unless `--` comes before it: most parsers read `--top --exec=x`
-    as two options. A number is not an option."""
-    harmless = "--" in before or value == "-" or _NUMBER.fullmatch(value)
-    if value.startswith("-") and not harmless:
-        raise Refused(f"the value {value!r} for {word} would be read as an option", hint="start it with another letter")
-    if "\x00" in value:
-        raise Refused(f"the value for {word} has a NUL character", hint="remove it")
-    return value
 
 
 def _value(hit: re.Match[str], filling: Filling) -> str | None:

@@ -99,7 +99,12 @@ def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
             yield _not_whole(path, "it is neither UTF-8 nor UTF-16", text, text.index("\ufffd"))
     for hit in hidden.findings(path, text):
         yield _finding(path, text, data, hit, hit.at)
-    kinds = _kinds_worth_reading(_may_match_unwrapped(text)) if kind_of(path, text) == "prose" else KINDS
+    kinds = KINDS
+    if kind_of(path, text) == "prose":  # in its passages, a command or a paragraph is on one line
+        may = _patterns().possible(text.replace("\n", " "))
+        if "\\\n" in text:
+            may |= _patterns().possible(text.replace("\\\n", "  ").replace("\n", " "))
+        kinds = _kinds_worth_reading(may)
     for passage, may in _worth_reading(list(passages(path, text, kinds) if kinds else ())):
         lowered = in_lower_case(passage.body)
         by_rule = (rule.hits(passage, lowered, may) for rule in _rules_of(may))
@@ -110,7 +115,7 @@ def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
 def _worth_reading(every: Sequence[Passage]) -> Iterator[tuple[Passage, frozenset[str]]]:
     """The passages in which something may be found, with the patterns that may match. A document has many short
     passages without a match, so all are checked together, then each half, and so on."""
-    may = _may_match("\n".join(passage.body for passage in every)) if every else frozenset[str]()
+    may = _patterns().possible("\n".join(passage.body for passage in every)) if every else frozenset[str]()
     kinds = _kinds_worth_reading(may)
     possible = [passage for passage in every if passage.kind in kinds]
     if len(every) == 1:
@@ -119,17 +124,6 @@ def _worth_reading(every: Sequence[Passage]) -> Iterator[tuple[Passage, frozense
         middle = (len(possible) + 1) // 2
         yield from _worth_reading(possible[:middle])
         yield from _worth_reading(possible[middle:])
-
-
-def _may_match(text: str) -> frozenset[str]:
-    """The sources of the patterns that may match in `text`."""
-    return _patterns().possible(text)
-
-
-def _may_match_unwrapped(text: str) -> frozenset[str]:
-    """The same for all passages of `text`, in which a command or a paragraph is on one line."""
-    may = _may_match(text.replace("\n", " "))
-    return may | _may_match(text.replace("\\\n", "  ").replace("\n", " ")) if "\\\n" in text else may
 
 
 @lru_cache(maxsize=1_000)  # most passages have one of a few sets

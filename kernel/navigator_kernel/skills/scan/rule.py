@@ -109,9 +109,7 @@ class Rule(NamedTuple):
             return "note"
         level: Level = "note" if passage.kind in self.notes else "warning"
         if passage.kind in self.blocks and not self._is_harmless(passage, hit) and self._is_malice(passage, hit):
-            level = "error"
-        if level == "error" and self.strangers and names_nobody(passage, hit):
-            level = "warning"
+            level = "warning" if self.strangers and names_nobody(passage, hit) else "error"
         is_excused = passage.kind != "comment" and excused(passage, hit, strings=self.strings or bool(self.malice))
         return lowered(level) if is_excused else level
 
