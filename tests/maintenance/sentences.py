@@ -46,7 +46,7 @@ COUNTED = re.compile(
     r"|turn(?!s it)|worker|workflow)s\b|\{([a-z]\w*)\} (?:entries|repositories|dependencies|processes)\b"
 )
 # Values that are never 1: limits, and numbers of what there is too much of
-MANY = frozenset("answer commit_ids each failures found given limit meant most named names total used".split())
+MANY = frozenset("answer commit_ids each failures found given limit meant most named names packages total used".split())
 # Folders and modules whose texts stay English, and who reads them
 ENGLISH_ONLY: Mapping[str, str] = {
     "/navigator_acp/agent.py": "editors",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from navigator_kernel.skills.scan.content import _lowered, findings
+from navigator_kernel.skills.scan.content import findings, in_lower_case
 from navigator_kernel.skills.scan.rule import Rule, _compiled, rules
 from tables import cases
 
@@ -44,7 +44,7 @@ def test_no_needle_hides_what_its_pattern_matches(code: str, source: str, words:
     @given(st.from_regex(re.compile(_compiled(source).pattern, _compiled(source).flags)))
     def found(text: str) -> None:
         if hit := _compiled(source).search(text):
-            lowered = _lowered(hit.group()).replace("\n", " ")
+            lowered = in_lower_case(hit.group()).replace("\n", " ")
             assert any(word in lowered for word in words), hit.group()
 
     found()

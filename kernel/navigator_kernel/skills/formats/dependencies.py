@@ -7,7 +7,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,11 +81,9 @@ def declared(skill: SkillDef, folder: Path | None = None) -> tuple[str, ...]:
     folder = folder or skill.folder
     name = skill.name
     for words in _written(skill, folder):
-        if found := tuple(dict.fromkeys(_requirement(word, name) for word in words)):
-            if len(found) > COUNT_LIMIT:
-                hint = f"at most {COUNT_LIMIT}"
-                raise Refused(f"skill {name!r} declares {len(found)} packages", hint=hint, reason="too-many")
-            return found
+        if requirements := tuple(dict.fromkeys(_requirement(word, name) for word in words)):
+            _check_count(requirements, name)
+            return requirements
     return ()
 
 
@@ -94,18 +92,19 @@ def needed(skill: SkillDef, scripts: Sequence[Path], named: Sequence[str], *, is
     that it runs (PEP 723), the Node packages of the nearest `package.json`, and those that were `named` for it, which
     are Node packages if they begin with `npm:` or if `is_node`. The errors are those of `declared`."""
 
-    found = [*declared(skill)]
-    for script in () if found else scripts:
+    requirements = [*declared(skill)]
+    for script in () if requirements else scripts:
         if script.suffix == ".py":
-            found += [_requirement(word, skill.name) for word in _of_script(script, skill.name)]
+            requirements += [_requirement(word, skill.name) for word in _of_script(script, skill.name)]
     for word in named:
         of_node = is_node or word.startswith(NPM)
-        found.append(named_package(skill, word) if of_node else _requirement(word, skill.name))
-    names = {one.rpartition("@")[0] for one in found if one.startswith(NPM)}
+        requirements.append(named_package(skill, word) if of_node else _requirement(word, skill.name))
+    names = {package.rpartition("@")[0] for package in requirements if package.startswith(NPM)}
     for script in scripts:
         if script.suffix in NODE:
-            found += [one for one in node_packages(skill, script) if one.rpartition("@")[0] not in names]
-    return tuple(dict.fromkeys(found))
+            packages = node_packages(skill, script)
+            requirements += [package for package in packages if package.rpartition("@")[0] not in names]
+    return tuple(dict.fromkeys(requirements))
 
 
 def fingerprint(requirements: Iterable[str], python: Sequence[str] = ()) -> str:
@@ -135,40 +134,38 @@ def _written(skill: SkillDef, folder: Path | None) -> Iterator[list[str]]:
     text = str(written).strip()
     inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     items = written if isinstance(written, list) else _BETWEEN.split(inner)
-    words = [word for item in items if (word := _QUOTED.sub(r"\2", str(item).strip()))]
-    yield [word for word in words if not _is_program(word, skill.name)]
-    if folder is not None:
-        yield _in_file(folder, skill.name)
-        path = _script(skill.command, folder)
-        yield (_of_script(path, skill.name) if path else [])
-
-
-def _is_program(word: str, skill: str) -> bool:
-    """Whether `word` names a program, not a package; NotLoadable if it asks for another Python."""
-    hit = _FORM.fullmatch(word)
-    name = hit["name"].lower() if hit else ""
-    if hit and name in {"python", "python3"}:
-        _fitting(hit["versions"] or "", skill)
-    return name in _PROGRAMS
-
-
-def _in_file(folder: Path, skill: str) -> list[str]:
-    data = _read(folder / FILE, BYTES_LIMIT)
+    words = []
+    for word in (_QUOTED.sub(r"\2", str(item).strip()) for item in items):
+        hit = _FORM.fullmatch(word)
+        name = hit["name"].lower() if hit else ""
+        if hit and name in {"python", "python3"}:
+            _check_python(hit["versions"] or "", skill.name)
+        if word and name not in _PROGRAMS:
+            words.append(word)
+    yield words
+    if folder is None:
+        return
     try:
-        text = data.decode("utf-8-sig")
+        text = _read(folder / FILE, BYTES_LIMIT).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise NotLoadable(
-            f"{FILE!r} of skill {skill!r} is not UTF-8", hint="save it as UTF-8", reason="text"
-        ) from error
+        message = f"{FILE!r} of skill {skill.name!r} is not UTF-8"
+        raise NotLoadable(message, hint="save it as UTF-8", reason="text") from error
     lines = _CONTINUED.sub(" ", text).splitlines()
-    return [word for line in lines if (word := _COMMENT.sub("", line).strip())]
+    yield [word for line in lines if (word := _COMMENT.sub("", line).strip())]
+    script = _script(skill.command, folder)
+    yield _of_script(script, skill.name) if script else []
 
 
 def _of_script(path: Path, skill: str) -> list[str]:
-    said = _block(_read(path, SCRIPT_LIMIT).decode("utf-8", "replace"), skill)
-    if not said:
+    block = _block(_read(path, SCRIPT_LIMIT).decode("utf-8", "replace"), skill)
+    if not block:
         return []
-    table = _toml(said, skill)
+    import tomllib  # 14 ms, and few scripts have metadata
+
+    try:
+        table = tomllib.loads(block)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _unread(skill, shorten(str(error), 100)) from error
     words, python = table.get(KEY, []), table.get("requires-python", "")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in (*words, python)):
         raise _unread(skill, "dependencies is not a list of words")
@@ -177,7 +174,7 @@ def _of_script(path: Path, skill: str) -> list[str]:
     uv = tool.get("uv") if isinstance(tool, Mapping) else None
     if isinstance(uv, Mapping) and any(_INDEX_KEY.search(key) for key in uv):
         raise _refused(skill, "[tool.uv]", "index", "an index of its own")
-    _fitting(python, skill)
+    _check_python(python, skill)
     return words
 
 
@@ -187,9 +184,9 @@ def _script(command: str, folder: Path) -> Path | None:
         words = shlex.split(command)
     except ValueError:
         return None
-    own = [Path(f"{folder}/{word.removeprefix(_ROOT)}") for word in words if word.startswith(_ROOT)]
-    found = next((path for path in own if ".." not in path.parts and path.is_file()), None)
-    return found if found and found.stat().st_size <= SCRIPT_LIMIT else None
+    paths = [Path(f"{folder}/{word.removeprefix(_ROOT)}") for word in words if word.startswith(_ROOT)]
+    script = next((path for path in paths if ".." not in path.parts and path.is_file()), None)
+    return script if script and script.stat().st_size <= SCRIPT_LIMIT else None
 
 
 def _block(text: str, skill: str) -> str:
@@ -198,28 +195,13 @@ def _block(text: str, skill: str) -> str:
     starts = [at for at, line in enumerate(lines) if line == "# /// script"]
     if len(starts) > 1:
         raise _unread(skill, "there are two blocks")
-    comment = list(_comment(lines[starts[0] + 1 :])) if starts else []
-    ends = [at for at, line in enumerate(comment) if line == "# ///"]
-    said = "\n".join(line[2:] for line in comment[: ends[-1]]) if ends else ""
-    if len(said) > BYTES_LIMIT:
+    comment = lines[starts[0] + 1 :] if starts else []
+    after = next((at for at, line in enumerate(comment) if line != "#" and not line.startswith("# ")), len(comment))
+    ends = [at for at, line in enumerate(comment[:after]) if line == "# ///"]
+    block = "\n".join(line[2:] for line in comment[: ends[-1]]) if ends else ""
+    if len(block) > BYTES_LIMIT:
         raise _unread(skill, f"it is over {BYTES_LIMIT} bytes")
-    return said
-
-
-def _comment(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        if line != "#" and not line.startswith("# "):
-            return
-        yield line
-
-
-def _toml(text: str, skill: str) -> dict[str, Any]:
-    import tomllib  # 14 ms, and few scripts have metadata
-
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise _unread(skill, shorten(str(error), 100)) from error
+    return block
 
 
 def _unread(skill: str, why: str) -> NotLoadable:
@@ -257,7 +239,7 @@ def _requirement(written: str, skill: str) -> str:
     extras = ",".join(sorted(part.strip() for part in (hit["extras"] or "").split(",") if part.strip()))
     marker = f"; {marker}" if (marker := (hit["marker"] or "").strip()) else ""
     head = f"{_SEPARATORS.sub('-', hit['name']).lower()}{f'[{extras}]' if extras else ''}{versions}{marker}"
-    return " ".join([head, *(f"--hash={one}" for one in sorted(set(hashes)))])
+    return " ".join([head, *(f"--hash={digest}" for digest in sorted(set(hashes)))])
 
 
 def _refused(skill: str, word: str, reason: str, what: str) -> Refused:
@@ -265,7 +247,13 @@ def _refused(skill: str, word: str, reason: str, what: str) -> Refused:
     return Refused(message, hint="only names and versions of packages in your index are taken", reason=reason)
 
 
-def _fitting(versions: str, skill: str) -> None:
+def _check_count(packages: Collection[str], name: str) -> None:
+    if len(packages) > COUNT_LIMIT:
+        message = f"skill {name!r} declares {len(packages)} packages"
+        raise Refused(message, hint=f"at most {COUNT_LIMIT}", reason="too-many")
+
+
+def _check_python(versions: str, skill: str) -> None:
     """Raises NotLoadable if this Python does not match `versions`."""
     here = tuple(sys.version_info[:3])
     for sign, number in _COMPARED.findall(versions.replace(" ", "")):
@@ -280,15 +268,13 @@ def _fitting(versions: str, skill: str) -> None:
             "~=": here >= full and here[: max(1, len(given) - 1)] == given[: max(1, len(given) - 1)],
         }
         if not fits.get(sign, same):
-            message = (
-                f"skill {skill!r} needs Python {shorten(versions.strip(), 40)}, and this is {'.'.join(map(str, here))}"
-            )
+            value = ".".join(map(str, here))
+            message = f"skill {skill!r} needs Python {shorten(versions.strip(), 40)}, and this is {value}"
             raise NotLoadable(message, hint="run the kernel with another Python", reason="python")
 
 
 PACKAGE_FILE = "package.json"
 PACKAGE_BYTES = 256 * 1024
-PACKAGE_COUNT = 200
 _NAME = lazy_compile(r"(?:@[a-z0-9~-][a-z0-9._~-]{0,100}/)?[a-z0-9~-][a-z0-9._~-]{0,200}")
 _VERSION = lazy_compile(r"[0-9A-Za-z.*^~<>=|+ -]{0,100}")  # a range, or a tag such as `latest`
 
@@ -298,37 +284,25 @@ def node_packages(skill: SkillDef, script: Path) -> list[str]:
 
     Refused, with a `reason`, for one that does not come from a registry; NotLoadable if the file cannot be read.
     """
-    body = next((data for folder in _folders(skill, script) if (data := _read_package(folder / PACKAGE_FILE))), b"")
+    folders = [] if skill.folder is None else [one for one in script.parents if one.is_relative_to(skill.folder)]
+    body = next(filter(None, (_read(folder / PACKAGE_FILE, PACKAGE_BYTES) for folder in folders)), b"")
     if not body:
         return []
     try:
-        held = json.loads(body)
+        package = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise _unread_package(skill, "it is not JSON") from error
-    named: Any = held.get("dependencies", {}) if isinstance(held, Mapping) else None
-    if not isinstance(named, Mapping) or not all(isinstance(version, str) for version in named.values()):
+    versions: Any = package.get("dependencies", {}) if isinstance(package, Mapping) else None
+    if not isinstance(versions, Mapping) or not all(isinstance(version, str) for version in versions.values()):
         raise _unread_package(skill, "dependencies is not a table of names and versions")
-    if len(named) > PACKAGE_COUNT:
-        raise Refused(
-            f"skill {skill.name!r} declares {len(named)} packages", hint=f"at most {PACKAGE_COUNT}", reason="too-many"
-        )
-    return sorted(_package(skill, name, version) for name, version in named.items())
+    _check_count(versions, skill.name)
+    return sorted(_package(skill, name, version) for name, version in versions.items())
 
 
 def named_package(skill: SkillDef, word: str) -> str:
     """`npm:NAME@VERSION` of a package that a model names: `docx`, `npm:docx`, `docx@9` or `@scope/name@^1.0`."""
     name, _, version = word.removeprefix(NPM).strip()[1:].partition("@")
     return _package(skill, word.removeprefix(NPM).strip()[:1] + name, version)
-
-
-def _folders(skill: SkillDef, script: Path) -> Iterator[Path]:
-    """The folders from the script's up to the skill's own."""
-    if skill.folder is None or not script.is_relative_to(skill.folder):
-        return
-    for folder in script.parents:
-        yield folder
-        if folder == skill.folder:
-            return
 
 
 def _package(skill: SkillDef, name: str, version: str) -> str:
@@ -340,14 +314,6 @@ def _package(skill: SkillDef, name: str, version: str) -> str:
     return f"{NPM}{name}@{version}"
 
 
-def _read_package(path: Path) -> bytes:
-    try:
-        return read_bounded(path, PACKAGE_BYTES)
-    except FileNotFoundError:
-        return b""
-
-
 def _unread_package(skill: SkillDef, why: str) -> NotLoadable:
-    return NotLoadable(
-        f"{PACKAGE_FILE} of skill {skill.name!r} cannot be read: {why}", hint="fix it", reason="package-json"
-    )
+    message = f"{PACKAGE_FILE} of skill {skill.name!r} cannot be read: {why}"
+    return NotLoadable(message, hint="fix it", reason="package-json")

@@ -74,11 +74,16 @@ def split(data: bytes, path: str) -> Parts:
     first = _next(lines, 0)
     if first == len(lines):
         raise NotLoadable(f"{path!r} is empty", hint="write a name, a description and the instructions", reason="empty")
-    start = _after_comments(lines, first)
+    start = first
+    while start < len(lines) and lines[start].lstrip().startswith("<!--"):
+        closed = next((at for at in range(start, len(lines)) if "-->" in lines[at]), len(lines))
+        start = _next(lines, closed + 1)
+    if start == len(lines) or not _FENCE.fullmatch(lines[start]):
+        _block(lines, first, parts, path)
+        return parts
     if start != first:
         parts.note("frontmatter-late", "there is a comment before the frontmatter", path, first + 1)
-    read = _frontmatter if _FENCE.fullmatch(lines[start]) else _block
-    read(lines, start, parts, path)
+    _frontmatter(lines, start, parts, path)
     return parts
 
 
@@ -126,48 +131,30 @@ def _next(lines: Sequence[str], at: int) -> int:
     return next((i for i in range(at, len(lines)) if lines[i].strip()), len(lines))
 
 
-def _after_comments(lines: Sequence[str], first: int) -> int:
-    """The line of a fence that only HTML comments precede, else `first`."""
-    at = first
-    while at < len(lines) and lines[at].lstrip().startswith("<!--"):
-        closed = next((i for i in range(at, len(lines)) if "-->" in lines[i]), None)
-        if closed is None:
-            return first
-        at = _next(lines, closed + 1)
-    return at if at < len(lines) and _FENCE.fullmatch(lines[at]) else first
-
-
 def _frontmatter(lines: list[str], start: int, parts: Parts, path: str) -> None:
     first = start + 1
-    found = next((i for i in range(first, len(lines)) if lines[i][:3] in _ENDS and _END.fullmatch(lines[i])), None)
-    if found is not None and _has_prose(lines, first, found) and not _is_yaml("\n".join(lines[first:found])):
-        found = None
-    end = _unclosed(lines, first) if found is None else found
-    if found is None:
+    fence = next((at for at in range(first, len(lines)) if lines[at][:3] in _ENDS and _END.fullmatch(lines[at])), None)
+    # After a blank line, a heading shows that these lines are text, and the fence after them is only a rule
+    has_prose = any(
+        lines[at][:1] == "#" and _COMMENT.match(lines[at]) and not lines[at - 1].strip()
+        for at in range(first + 1, fence or first)
+    )
+    if has_prose and not _is_yaml("\n".join(lines[first:fence])):
+        fence = None
+    if fence is None:  # it ends before a blank line, a heading, or flush text that is not a key
+        end = first
+        while end < len(lines) and lines[end].strip() and (lines[end][0] in " \t-" or _KEY_LINE.match(lines[end])):
+            end += 1
         parts.note("unclosed", "the frontmatter is never closed; it ends at the first blank line", path, first)
-    elif lines[end] != "---" or lines[start] != "---":
-        parts.note("fence-odd", "the frontmatter is not fenced by plain '---'", path, end + 1)
+    else:
+        end = fence
+        if lines[end] != "---" or lines[start] != "---":
+            parts.note("fence-odd", "the frontmatter is not fenced by plain '---'", path, end + 1)
     parts.form = "frontmatter"
     _read_yaml("\n".join([*lines[first:end], ""]), first + 1, parts, path)
-    parts.body = _body(lines[end if found is None else end + 1 :], parts, path)
+    parts.body = _body(lines[end if fence is None else end + 1 :], parts, path)
     heading = parts.body.lstrip().partition("\n")[0]
     parts.title = heading[2:].strip() if heading.startswith("# ") else ""
-
-
-def _has_prose(lines: Sequence[str], start: int, end: int) -> bool:
-    """Whether a heading follows a blank line: then these lines are text, and the fence after them is only a rule."""
-    return any(
-        lines[i][:1] == "#" and _COMMENT.match(lines[i]) and not lines[i - 1].strip() for i in range(start + 1, end)
-    )
-
-
-def _unclosed(lines: Sequence[str], start: int) -> int:
-    """The first line that is not metadata: blank, a heading, or flush text that is not a key."""
-    for at in range(start, len(lines)):
-        line = lines[at]
-        if not line.strip() or line.startswith("#") or not (line[0] in " \t-" or _KEY_LINE.match(line)):
-            return at
-    return len(lines)
 
 
 def _block(lines: list[str], start: int, parts: Parts, path: str) -> None:
@@ -202,20 +189,20 @@ def _read_yaml(source: str, first: int, parts: Parts, path: str) -> None:
             continue
         source = fixed
         try:
-            held = parsed(source)
+            values = parsed(source)
         except Hostile as error:
             raise _not_loadable(error, path, first) from error
         except NotYaml as error:
             wrong = error.line + first if wrong is None and error.line is not None else wrong
             continue
-        if not isinstance(held.value, dict):
+        if not isinstance(values.value, dict):
             parts.note("yaml-not-a-mapping", "the frontmatter is not a mapping; read line by line", path, first)
             break
         if code:
             parts.note(code, message, path, wrong)
-        parts.meta, parts.source = held.value, source
-        parts.lines = {key: line + first for key, line in held.lines.items()}
-        parts.plain = {key: (value, line + first) for key, (value, line) in held.plain.items()}
+        parts.meta, parts.source = values.value, source
+        parts.lines = {key: line + first for key, line in values.lines.items()}
+        parts.plain = {key: (value, line + first) for key, (value, line) in values.plain.items()}
         return
     else:
         parts.note("yaml-repaired", "not valid YAML; read line by line", path, wrong)
@@ -245,13 +232,13 @@ def _untabbed(source: str) -> str:
     return _TABBED.sub(lambda hit: hit.group().replace("\t", "  "), source)
 
 
-def _told_in_prose(source: str) -> str:
+def _with_quoted_prose(source: str) -> str:
     """`source` with quotes around a description that begins as a tag, an anchor or a map of YAML, and goes on in words.
     An alias of such an anchor stays one, and is refused."""
-    return _PROSE.sub(lambda hit: hit[1] + "'" + hit[2].rstrip().replace("'", "''") + "'", source)
+    return _PROSE.sub(lambda hit: hit[1] + _in_quotes(hit[2]), source)
 
 
-def _quoted(source: str) -> str:
+def _with_quotes(source: str) -> str:
     """`source` with quotes around each value on one line that YAML would misread; block scalars stay unchanged."""
     lines: list[str] = []
     block = -1  # the indentation of the key whose block scalar is open
@@ -264,33 +251,38 @@ def _quoted(source: str) -> str:
         hit = _PAIR.fullmatch(line)
         if hit and hit.group(2)[0] in "|>":
             block = indent
-        elif hit and not _sound(hit.group(2)):
-            line = hit.group(1) + "'" + hit.group(2).rstrip().replace("'", "''") + "'"
+        elif hit:
+            value = hit.group(2)
+            if value[0] in "\"'[{":
+                is_misread = not _WHOLE.fullmatch(value)
+            else:
+                is_misread = value[0] in "@`%*&,]}" or value[:2] in {"- ", "? "} or bool(_COLON.search(value))
+                # Quotes would hide a reference or a tag, which is refused
+                is_misread = is_misread and not _REFERENCE.match(value)
+            if is_misread:
+                line = f"{hit.group(1)}{_in_quotes(value)}"
         lines.append(line)
     return "\n".join(lines)
 
 
-def _sound(value: str) -> bool:
-    if value[0] in "\"'[{":
-        return _WHOLE.fullmatch(value) is not None
-    odd = value[0] in "@`%*&,]}" or value[:2] in {"- ", "? "} or _COLON.search(value)
-    return not odd or _REFERENCE.match(value) is not None  # quotes would hide a reference or a tag, which is refused
+def _in_quotes(value: str) -> str:
+    return "'" + value.rstrip().replace("'", "''") + "'"
 
 
 def _take_lines(source: str, first: int, parts: Parts, path: str) -> None:
     """Reads broken YAML: top-level `key: value` lines, lists, maps of one level and continuation lines."""
     chunks: dict[str, list[str]] = {}
-    held: list[str] = []
+    chunk: list[str] = []
     for at, line in enumerate(source.split("\n")):
         hit = None if line[:1] in {" ", "\t", "-", "#"} else _KEY_LINE.match(line)
         if hit:
             key = hit.group(1).strip()
             if key in chunks:
                 raise _not_loadable(Hostile("duplicate-key", f"has the key {key!r} twice", at), path, first)
-            chunks[key] = held = [hit.group(2).strip()]
+            chunks[key] = chunk = [hit.group(2).strip()]
             parts.lines[key] = at + first
         elif item := line.strip():
-            held.append(item)
+            chunk.append(item)
     parts.meta = {key: _chunk(lines[0], lines[1:]) for key, lines in chunks.items()}
 
 
@@ -310,10 +302,10 @@ def _unquote(text: str) -> str:
 
 
 _FIXES: tuple[tuple[str, str, Callable[[str], str]], ...] = (
-    ("yaml-unquoted", "a value needs quotes; read as it stands", _told_in_prose),
+    ("yaml-unquoted", "a value needs quotes; read as it stands", _with_quoted_prose),
     ("", "", str),
     ("yaml-tabs", "indented by tabs; read as spaces", _untabbed),
-    ("yaml-unquoted", "a value needs quotes; read as it stands", _quoted),
+    ("yaml-unquoted", "a value needs quotes; read as it stands", _with_quotes),
 )
 
 
@@ -354,26 +346,26 @@ class Values(Struct):
     _names: list[str] = field(default_factory=list)  # the key of each open container
 
     def put(self, value: Any, line: int, *, plain: bool = False) -> None:
-        held, key = self._open[-1] if self._open else (None, None)
-        if held is None:
+        container, key = self._open[-1] if self._open else (None, None)
+        if container is None:
             self.value = value
-        elif isinstance(held, list):
-            held.append(value)
+        elif isinstance(container, list):
+            container.append(value)
         elif key is None:
             if not isinstance(value, str):
                 raise Hostile("yaml-odd-key", "has a key that is not text", line)
             if value == "<<" and plain:
                 raise Hostile("yaml-merge-key", "merges other maps", line)
-            if value in held:
+            if value in container:
                 raise Hostile("duplicate-key", f"has the key {value[:64]!r} twice", line)
             if len(self._open) == 1:
                 self.lines[value] = line
-            self._open[-1] = (held, value)
+            self._open[-1] = (container, value)
         else:
-            held[key] = value
+            container[key] = value
             if plain and value:
                 self.plain[".".join([*self._names[1:], key])] = (value, line)
-            self._open[-1] = (held, None)
+            self._open[-1] = (container, None)
 
     def open(self, value: Any, line: int) -> None:
         self._names.append(self._open[-1][1] or "" if self._open else "")
@@ -389,30 +381,8 @@ class Values(Struct):
 
 def parsed(source: str) -> Values:
     """Parses YAML. Hostile for anchors, aliases, tags, deep nesting or huge numbers; NotYaml if it cannot be read."""
-    return _easy(source) or _read(source)
-
-
-def _easy(source: str) -> Values | None:
-    """Parses lines of one key and one text each, as in most manifests; None for everything else.
-
-    Every YAML reader reads such lines in the same way; this takes a tenth of a parser's time, and loads no parser.
-    """
-    found = Values(value={})
-    for at, line in enumerate(source.removesuffix("\n").split("\n")):
-        hit = _EASY.fullmatch(line) if line.isprintable() else None
-        if hit is None or hit[1] in found.value:
-            return None
-        key, double, single, bare = hit.groups()
-        if bare is not None:
-            if ": " in bare or " #" in bare or bare[-1] == ":":
-                return None
-            found.plain[key] = (bare, at)
-        found.value[key] = bare or double or single or ""
-        found.lines[key] = at
-    return found
-
-
-def _read(source: str) -> Values:
+    if easy := _easy(source):
+        return easy
     import yaml
 
     try:
@@ -425,10 +395,30 @@ def _read(source: str) -> Values:
         raise NotYaml(None) from error
 
 
+def _easy(source: str) -> Values | None:
+    """Parses lines of one key and one text each, as in most manifests; None for everything else.
+
+    Every YAML reader reads such lines in the same way; this takes a tenth of a parser's time, and loads no parser.
+    """
+    values = Values(value={})
+    for at, line in enumerate(source.removesuffix("\n").split("\n")):
+        hit = _EASY.fullmatch(line) if line.isprintable() else None
+        if hit is None or hit[1] in values.value:
+            return None
+        key, double, single, bare = hit.groups()
+        if bare is not None:
+            if ": " in bare or " #" in bare or bare[-1] == ":":
+                return None
+            values.plain[key] = (bare, at)
+        values.value[key] = bare or double or single or ""
+        values.lines[key] = at
+    return values
+
+
 def _from_events(source: str) -> Values:
     import yaml
 
-    found, documents = Values(value={}), 0
+    values, documents = Values(value={}), 0
     for event in yaml.parse(source, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
         line = event.start_mark.line if event.start_mark else 0
         if isinstance(event, yaml.NodeEvent):
@@ -441,13 +431,13 @@ def _from_events(source: str) -> Values:
                 raise Hostile("control-character", "has a control character", line)
             if len(event.value) > 64 and event.implicit[0] and _HUGE.fullmatch(event.value):
                 raise Hostile("yaml-huge-number", "has a number of over 64 digits", line)
-            found.put(event.value, line, plain=event.implicit[0])
+            values.put(event.value, line, plain=event.implicit[0])
         elif isinstance(event, yaml.CollectionStartEvent):
-            found.open({} if isinstance(event, yaml.MappingStartEvent) else [], line)
+            values.open({} if isinstance(event, yaml.MappingStartEvent) else [], line)
         elif isinstance(event, yaml.CollectionEndEvent):
-            found.close()
+            values.close()
         elif isinstance(event, yaml.DocumentStartEvent):
             documents += 1
     if documents > 1:
         raise yaml.YAMLError("several documents")
-    return found
+    return values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +63,8 @@ def to_canonical(data: bytes, name: str) -> bytes:
     parts = split(data, stem)
     skill = read_manifest(data, path=Path(f"{stem}.md"), folder=None)
     meta = merged_keys(parts, stem)
-    head: dict[str, Any] = {"name": _text(skill.name)}
-    head["description"] = _text(
-        text_of(meta.get("description")) or text_of(meta.get("when_to_use")) or skill.description
-    )
+    description = text_of(meta.get("description")) or text_of(meta.get("when_to_use")) or skill.description
+    head: dict[str, Any] = {"name": _text(skill.name), "description": _text(description)}
     kept, metadata = _sorted_keys(parts, meta, head)
     if metadata:
         head["metadata"] = _map(metadata)
@@ -96,12 +94,9 @@ def _sorted_keys(parts: Parts, meta: Mapping[str, Any], head: dict[str, Any]) ->
         else:
             moved[f"navigator-{known}"] = _text(text)
         seen.add(known)
-    return _in_order(kept, parts), {**_metadata(parts, meta, set(moved)), **moved}
-
-
-def _in_order(kept: Iterable[Any], parts: Parts) -> list[Any]:
-    written = list(parts.meta)
-    return sorted(kept, key=lambda pair: written.index(pair[0].value))
+    order = list(parts.meta)
+    kept.sort(key=lambda pair: order.index(pair[0].value))
+    return kept, {**_metadata(parts, meta, set(moved)), **moved}
 
 
 def _as_text(key: str, value: Any) -> str | None:
@@ -124,18 +119,19 @@ def _as_text(key: str, value: Any) -> str | None:
 
 def _metadata(parts: Parts, meta: Mapping[str, Any], moved: set[str]) -> dict[str, Any]:
     """The existing pairs of `metadata`, without those that a top-level key overrides."""
-    held = meta.get("metadata")
-    if not isinstance(held, Mapping):
-        return {"text": _text(held if isinstance(held, str) else json.dumps(held, ensure_ascii=False))} if held else {}
+    metadata = meta.get("metadata")
+    if not metadata:
+        return {}
+    if not isinstance(metadata, Mapping):
+        return {"text": _text(metadata if isinstance(metadata, str) else json.dumps(metadata, ensure_ascii=False))}
     nodes = {key.value: node for key, node in _pairs(parts) if spelled(key.value) == "metadata"}
     chosen = nodes.get("metadata") or next(iter(nodes.values()))
-    found: dict[str, Any] = {}
+    pairs: dict[str, Any] = {}
     for key, value in chosen.value:
         bare = key.value.removeprefix("navigator-")
-        if bare != key.value and f"navigator-{spelled(bare)}" in moved:
-            continue
-        found[key.value] = _text(value.value) if isinstance(value.value, str) else value
-    return found
+        if bare == key.value or f"navigator-{spelled(bare)}" not in moved:
+            pairs[key.value] = _text(value.value) if isinstance(value.value, str) else value
+    return pairs
 
 
 def _pairs(parts: Parts) -> list[tuple[Any, Any]]:
@@ -159,7 +155,7 @@ def _from_toml(data: bytes) -> bytes | None:
     prompt = value.pop("prompt", None)
     if not isinstance(prompt, str) or not prompt.strip():
         return None
-    pairs = [(_text(key), _node(held, _text)) for key, held in value.items()]
+    pairs = [(_text(key), _node(item, _text)) for key, item in value.items()]
     return _file(pairs, prompt.strip("\n").replace("{{args}}", "$ARGUMENTS"))
 
 
@@ -176,9 +172,9 @@ def _node(value: Any, text: Callable[[str], Any] | None = None) -> Any:
     import yaml
 
     if isinstance(value, Mapping):
-        return _map({str(key): _node(held, text) for key, held in value.items()})
+        return _map({str(key): _node(item, text) for key, item in value.items()})
     if isinstance(value, list):
-        return yaml.SequenceNode("tag:yaml.org,2002:seq", [_node(held, text) for held in value], flow_style=False)
+        return yaml.SequenceNode("tag:yaml.org,2002:seq", [_node(item, text) for item in value], flow_style=False)
     if isinstance(value, str) and text:
         return text(value)
     return _plain(str(value).lower() if isinstance(value, bool) else str(value))
@@ -187,9 +183,8 @@ def _node(value: Any, text: Callable[[str], Any] | None = None) -> Any:
 def _map(pairs: Mapping[str, Any]) -> Any:
     import yaml
 
-    return yaml.MappingNode(
-        "tag:yaml.org,2002:map", [(_text(key), held) for key, held in pairs.items()], flow_style=False
-    )
+    nodes = [(_text(key), node) for key, node in pairs.items()]
+    return yaml.MappingNode("tag:yaml.org,2002:map", nodes, flow_style=False)
 
 
 def _plain(text: str) -> Any:

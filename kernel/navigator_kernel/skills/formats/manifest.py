@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -54,18 +55,22 @@ def read_manifest(
     """The resource in `data`. Faults that can be tolerated become diagnostics; NotLoadable for any other (FMT-7)."""
     parts = split(data, str(path))
     meta = merged_keys(parts, str(path))
-    expected = folder.name if folder is not None else path.stem
-    name = _name(meta, parts, expected, str(path))
-    description = text_of(meta.get("description")) or text_of(meta.get("when_to_use")) or _first_words(parts, str(path))
+    name = _name(meta, parts, folder.name if folder is not None else path.stem, str(path))
+    use = text_of(meta.get("when_to_use"))
+    description = text_of(meta.get("description")) or use or _first_words(parts, str(path))
     _note_forms(meta if type == "skill" else {}, description, parts, str(path))
+    description = description[:DESCRIPTION_LIMIT]
+    if use and use not in description:  # as Claude Code lists them
+        end = "" if description[-1] in ".!?。！？" else "。" if description[-1] > "\u2e80" else "."
+        description = f"{description}{end} {use}"[:LISTED_LIMIT]
     sections = _sections(parts.body)
-    read = {kind: take(meta[key]) for key, (kind, take) in _TAKES.items() if key in meta}
+    fields = {kind: take(meta[key]) for key, (kind, take) in _TAKES.items() if key in meta}
     for key, take in _JUDGES.items():
         if key in meta:
-            read[key] = take(meta[key], parts, str(path))
+            fields[key] = take(meta[key], parts, str(path))
     return SkillDef(
         name=name,
-        description=_with_use(description[:DESCRIPTION_LIMIT], text_of(meta.get("when_to_use"))),
+        description=description,
         path=path,
         folder=folder,
         type=type,
@@ -75,16 +80,8 @@ def read_manifest(
         user_template=_pick(sections, _USER),
         extra={key: value for key, value in meta.items() if key not in _KEYS},
         diagnostics=tuple(parts.diagnostics),
-        **read,
+        **fields,
     )
-
-
-def _with_use(description: str, use: str) -> str:
-    """The description, then when to use the skill, as Claude Code lists them."""
-    if not use or use in description:
-        return description
-    end = "" if description[-1] in ".!?。！？" else "。" if description[-1] > "\u2e80" else "."
-    return f"{description}{end} {use}"[:LISTED_LIMIT]
 
 
 def _note_forms(meta: Mapping[str, Any], description: str, parts: Parts, path: str) -> None:
@@ -95,34 +92,20 @@ def _note_forms(meta: Mapping[str, Any], description: str, parts: Parts, path: s
     if len(description) > DESCRIPTION_LIMIT:
         line = parts.lines.get("description")
         parts.note("description-long", f"the description is cut after {DESCRIPTION_LIMIT} characters", path, line)
-    if _is_odd_list(meta.get("allowed-tools")):
+    tools = meta.get("allowed-tools")
+    if isinstance(tools, (list, Mapping)) or _LISTS.search(_BRACKETED.sub("", text_of(tools))):
         line = parts.lines.get("allowed-tools")
         parts.note("allowed-tools-form", "allowed-tools is not a list of words with spaces between", path, line)
-    for key, line in _typed(parts.plain):
-        parts.note("not-text", f"{key} is not written as text; quote its value", path, line)
-
-
-def _is_odd_list(tools: Any) -> bool:
-    if tools is None or isinstance(tools, (list, Mapping)):
-        return tools is not None
-    return _LISTS.search(_BRACKETED.sub("", text_of(tools))) is not None
-
-
-def _typed(plain: Mapping[str, tuple[str, int]]) -> Iterator[tuple[str, int]]:
-    """Keys of the specification whose values other readers take for a number, a boolean or a date, with their lines."""
-    for name, (value, line) in plain.items():
-        top, _, rest = name.partition(".")
+    for key, (value, line) in parts.plain.items():
+        top, _, rest = key.partition(".")
         if top in SPEC_KEYS and (top == "metadata") == bool(rest) and _is_typed(value):
-            yield name, line
+            parts.note("not-text", f"{key} is not written as text; quote its value", path, line)
 
 
 def _is_typed(value: str) -> bool:
+    """Whether other readers take the value for a number, a boolean or a date."""
     if value[0].isalpha() and value.lower() not in _SWITCHES:
         return False
-    return _is_resolved(value)
-
-
-def _is_resolved(value: str) -> bool:
     import yaml
 
     return any(rule.match(value) for _, rule in yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], []))
@@ -136,12 +119,12 @@ def merged_keys(parts: Parts, path: str) -> dict[str, Any]:
         if spelled(key) in meta:
             parts.note("key-twice", f"{key[:64]!r} is there in another spelling too", path, parts.lines.get(key))
         meta.setdefault(spelled(key), value)
-    held = meta.get("metadata")
-    if not isinstance(held, Mapping):
-        if held not in (None, ""):
+    metadata = meta.get("metadata")
+    if not isinstance(metadata, Mapping):
+        if metadata not in (None, ""):
             parts.note("metadata-not-a-map", "metadata is not a map; left out", path)
         return meta
-    for key, value in sorted(held.items(), key=lambda item: not str(item[0]).startswith("navigator-")):
+    for key, value in sorted(metadata.items(), key=lambda item: not str(item[0]).startswith("navigator-")):
         bare = spelled(str(key).removeprefix("navigator-"))
         if bare in OUR_KEYS or bare == PACKAGES:
             meta.setdefault(bare, value)
@@ -188,20 +171,20 @@ def _first_words(parts: Parts, path: str) -> str:
 def _sections(body: str) -> dict[str, str]:
     """`## heading` → text below it, ignoring headings in fences (FMT-2); empty if the text has none of the wanted
     names."""
-    found: dict[str, list[str]] = {}
-    held: list[str] | None = None
-    fenced = False
     folded = body.lower() if "##" in body else ""
     if not any(name in folded for name in _NAMED):
         return {}
+    sections: dict[str, list[str]] = {}
+    section: list[str] = []
+    fenced = False
     for line in body.split("\n"):
         fenced ^= line.lstrip().startswith("```")
         hit = None if fenced else _SECTION.match(line)
         if hit is not None:
-            held = found[hit.group(1).strip().lower()] = []
-        elif held is not None:
-            held.append(line)
-    return {title: "\n".join(lines).strip() for title, lines in found.items()}
+            section = sections[hit.group(1).strip().lower()] = []
+        else:
+            section.append(line)
+    return {title: "\n".join(lines).strip() for title, lines in sections.items()}
 
 
 def _pick(sections: Mapping[str, str], names: set[str]) -> str:
@@ -241,50 +224,40 @@ def patterns_of(value: Any) -> tuple[str, ...]:
 def _item(value: Any) -> str:
     """An item of a list as text: in YAML, `- fix: this` is a map."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {text_of(held)}" for key, held in value.items())
+        return ", ".join(f"{key}: {text_of(text)}" for key, text in value.items())
     return text_of(value)
 
 
 def _params(value: Any, parts: Parts, path: str) -> tuple[ParamSpec, ...]:
-    if isinstance(value, str) and value.strip():
-        value = _embedded(value)
+    if isinstance(value, str) and value.strip():  # as in `metadata`: JSON, or names with commas
+        text, value = value, list(words_of(value))
+        if text.count("[") + text.count("{") <= _NESTED and not _ESCAPED_CONTROL.search(text):
+            with suppress(ValueError):
+                value = json.loads(text)
     if value and not isinstance(value, list):
         parts.note("params-form", "required_params is not a list; left out", path, parts.lines.get("required_params"))
-    found: list[ParamSpec] = []
+    params: list[ParamSpec] = []
     for item in value if isinstance(value, list) else []:
         if isinstance(item, str) and item.strip():
-            found.append(ParamSpec(name=item.strip()))
-        elif isinstance(item, Mapping) and text_of(item.get("name")):
-            found.append(_param(item, parts, path))
-        else:
+            params.append(ParamSpec(name=item.strip()))
+            continue
+        if not isinstance(item, Mapping) or not text_of(item.get("name")):
             parts.note("param-odd", "an entry of required_params has no name; left out", path)
-    return tuple(found)
-
-
-def _param(item: Mapping[str, Any], parts: Parts, path: str) -> ParamSpec:
-    written = text_of(item.get("validation")) or "not_empty"
-    rule = _VALIDATIONS.get(written)
-    if rule is None:
-        parts.note("validation-unknown", f"the validation {written!r} is unknown; not_empty is used", path)
-    return ParamSpec(
-        name=text_of(item["name"]),
-        prompt=text_of(item.get("prompt")),
-        validation=rule or "not_empty",
-        required=_flag(item.get("required"), default=True),
-        default=None if item.get("default") is None else text_of(item["default"]),
-        instead_of=text_of(item.get("instead_of")),
-        choices=text_of(item.get("choices")),
-    )
-
-
-def _embedded(text: str) -> Any:
-    """A list written as one string, as in `metadata`: JSON, or names with commas."""
-    try:
-        if text.count("[") + text.count("{") <= _NESTED and not _ESCAPED_CONTROL.search(text):
-            return json.loads(text)
-    except ValueError:
-        pass
-    return list(words_of(text))
+            continue
+        written = text_of(item.get("validation")) or "not_empty"
+        if written not in _VALIDATIONS:
+            parts.note("validation-unknown", f"the validation {written!r} is unknown; not_empty is used", path)
+        param = ParamSpec(
+            name=text_of(item["name"]),
+            prompt=text_of(item.get("prompt")),
+            validation=_VALIDATIONS.get(written, "not_empty"),
+            required=_flag(item.get("required"), default=True),
+            default=None if item.get("default") is None else text_of(item["default"]),
+            instead_of=text_of(item.get("instead_of")),
+            choices=text_of(item.get("choices")),
+        )
+        params.append(param)
+    return tuple(params)
 
 
 def _command(value: Any, parts: Parts, path: str) -> str:
@@ -371,8 +344,8 @@ def permissions(manifest: SkillDef) -> dict[str, Any]:
     """`{effects, reads, network, dynamic}`: what the skill declares that it changes and reads, whether it reaches the
     network, and whether its text contains commands to run."""
     return {
-        "effects": [_clean(one) for one in manifest.effects],
-        "reads": [_clean(one) for one in manifest.reads],
+        "effects": [_clean(effect) for effect in manifest.effects],
+        "reads": [_clean(place) for place in manifest.reads],
         "network": manifest.network,
         "dynamic": manifest.dynamic,
     }

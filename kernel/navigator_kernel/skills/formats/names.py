@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -51,10 +52,10 @@ _BETWEEN = lazy_compile(r"[-_\s]")
 
 def shapes(names: Iterable[str]) -> dict[str, list[str]]:
     """`names` by their skeletons."""
-    found: dict[str, list[str]] = {}
+    by_shape: dict[str, list[str]] = {}
     for name in names:
-        found.setdefault(skeleton(name), []).append(name)
-    return found
+        by_shape.setdefault(skeleton(name), []).append(name)
+    return by_shape
 
 
 def refuse_lookalike(name: str, known: Iterable[str]) -> str:
@@ -123,20 +124,13 @@ def _shape(mark: str) -> str:
 
 @lru_cache(maxsize=1)
 def _shapes() -> Mapping[str, str]:
-    found = {unicodedata.lookup(name): shape for name, shape in _OTHERS.items()}
+    by_mark = {unicodedata.lookup(name): shape for name, shape in _OTHERS.items()}
     for script, letters in _LETTERS.items():
         for letter in letters.split(", "):
-            name, _, shapes = letter.rpartition(" ")
-            for size, shape in zip(("SMALL", "CAPITAL"), shapes, strict=True):
-                if shape != "-" and (mark := _letter(script, size, name)):
-                    found[mark] = shape
-    return found
-
-
-def _letter(script: str, size: str, name: str) -> str:
-    for words in (f"{script} {size} LETTER {name}", f"{script} LETTER {name}"):
-        try:
-            return unicodedata.lookup(words)
-        except KeyError:
-            continue
-    return ""
+            name, _, both = letter.rpartition(" ")
+            for size, shape in zip(("SMALL", "CAPITAL"), both, strict=True):
+                # Some letters have no size in their names
+                for words in (f"{script} LETTER {name}", f"{script} {size} LETTER {name}") if shape != "-" else ():
+                    with suppress(KeyError):
+                        by_mark[unicodedata.lookup(words)] = shape
+    return by_mark

@@ -73,8 +73,13 @@ class _Gathered(Struct):
 
 def plugin_files(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
     """The entries that may be plugin or marketplace manifests, the outermost first."""
-    found = (entry for entry in entries if entry.mode in _REGULAR and _may_be_manifest(entry.path))
-    return tuple(sorted(found, key=lambda entry: (entry.path.count("/"), entry.path))[:COUNT_LIMIT])
+    manifests = []
+    for entry in entries:
+        folder, _, name = entry.path.rpartition("/")
+        is_marketplace = name == "marketplace.json" and folder.rpartition("/")[2] in _FOLDERS
+        if entry.mode in _REGULAR and (name == "plugin.json" or is_marketplace):
+            manifests.append(entry)
+    return tuple(sorted(manifests, key=lambda entry: (entry.path.count("/"), entry.path))[:COUNT_LIMIT])
 
 
 def read_plugins(entries: Sequence[TreeEntry], blobs: Mapping[str, bytes]) -> Plugins:
@@ -84,9 +89,9 @@ def read_plugins(entries: Sequence[TreeEntry], blobs: Mapping[str, bytes]) -> Pl
         if entry.oid in blobs:
             _read(entry.path, blobs[entry.oid], gathered)
     folders = {entry.path.rpartition("/")[0] for entry in entries} if gathered.named else set()
-    held = {path for folder in folders for path in _upwards(folder)}
+    existing = {path for folder in folders for path in _upwards(folder)}
     for path, plugin in gathered.named.items():
-        if path not in held:
+        if path not in existing:
             shown = clean(path, lines=False)
             gathered.note("plugin-path-missing", path, f"plugin {plugin!r} declares {shown!r}, which does not exist")
     owners = {**gathered.defaults, **gathered.named}
@@ -96,24 +101,29 @@ def read_plugins(entries: Sequence[TreeEntry], blobs: Mapping[str, bytes]) -> Pl
 
 def plugin_words(name: str, *manifests: Mapping[str, Any]) -> tuple[str, ...]:
     """A plugin's name, keywords, tags and category, as its manifest and the marketplace say, each once."""
-    found = [name]
-    for held in manifests:
-        lists = [held.get("keywords"), held.get("tags"), [held.get("category")]]
-        found += [word for words in lists if isinstance(words, list) for word in words if isinstance(word, str)]
-    cleaned = dict.fromkeys(clean(word, lines=False).strip() for word in found if len(word) <= WORD_LIMIT)
+    words = [name]
+    for manifest in manifests:
+        for value in (manifest.get("keywords"), manifest.get("tags"), [manifest.get("category")]):
+            words += [word for word in value if isinstance(word, str)] if isinstance(value, list) else []
+    cleaned = dict.fromkeys(clean(word, lines=False).strip() for word in words if len(word) <= WORD_LIMIT)
     return tuple(word for word in cleaned if word)[:WORDS_LIMIT]
-
-
-def _may_be_manifest(path: str) -> bool:
-    folder, _, name = path.rpartition("/")
-    return name == "plugin.json" or (name == "marketplace.json" and folder.rpartition("/")[2] in _FOLDERS)
 
 
 def _read(path: str, data: bytes, gathered: _Gathered) -> None:
     folder, _, name = path.rpartition("/")
     parent, _, own = folder.rpartition("/")
     root = parent if own in _FOLDERS else folder
-    value = _json(path, data, gathered)
+    if len(data) > FILE_LIMIT:
+        gathered.note("plugin-large", path, f"it is over {FILE_LIMIT} bytes")
+        return
+    try:
+        value = json.loads(data.decode("utf-8-sig"))
+    except json.JSONDecodeError as error:
+        gathered.note("plugin-json", path, f"it is not JSON: {error.msg}", error.lineno)
+        return
+    except (ValueError, RecursionError):
+        gathered.note("plugin-json", path, "it cannot be read as JSON")
+        return
     if value is None:
         return
     if not isinstance(value, dict):
@@ -123,19 +133,6 @@ def _read(path: str, data: bytes, gathered: _Gathered) -> None:
     elif own in _FOLDERS or "skills" in value or str(value.get("$schema", "")).startswith(_AGENT_PLUGINS):
         # other tools have a plugin.json, too
         _plugin(path, root, value, gathered, own=True)
-
-
-def _json(path: str, data: bytes, gathered: _Gathered) -> Any:
-    if len(data) > FILE_LIMIT:
-        gathered.note("plugin-large", path, f"it is over {FILE_LIMIT} bytes")
-        return None
-    try:
-        return json.loads(data.decode("utf-8-sig"))
-    except json.JSONDecodeError as error:
-        gathered.note("plugin-json", path, f"it is not JSON: {error.msg}", error.lineno)
-    except (ValueError, RecursionError):
-        gathered.note("plugin-json", path, "it cannot be read as JSON")
-    return None
 
 
 def _marketplace(path: str, root: str, value: Mapping[str, Any], gathered: _Gathered) -> None:
@@ -188,24 +185,20 @@ def _plugin(path: str, root: str, value: Mapping[str, Any], gathered: _Gathered,
     gathered.roots[name] = (root, {**gathered.roots.get(name, (root, {}))[1], **value})
     if own:
         gathered.defaults.setdefault(root, name)
-    for declared in _paths(value.get("skills"), path, gathered):
-        place = _inside(root, declared)
-        if place is None:
+    skills = value.get("skills", [])
+    skills = [skills] if isinstance(skills, str) else skills
+    if skills is not None and not isinstance(skills, list):
+        gathered.note("plugin-form", path, "'skills' is not a list of paths")
+        return
+    for declared in (skills or [])[:COUNT_LIMIT]:
+        if not isinstance(declared, str):
+            gathered.note("plugin-form", path, "an entry of 'skills' is not a path")
+            continue
+        declared = _SKILL_FILE.sub("", declared)
+        if (place := _inside(root, declared)) is None:
             gathered.note("plugin-path-odd", path, f"{clean(declared, lines=False)!r} leads out of the repository")
         else:
             gathered.named.setdefault(place, name)
-
-
-def _paths(value: Any, path: str, gathered: _Gathered) -> Iterator[str]:
-    held = [value] if isinstance(value, str) else value
-    if held is not None and not isinstance(held, list):
-        gathered.note("plugin-form", path, "'skills' is not a list of paths")
-        return
-    for item in (held or [])[:COUNT_LIMIT]:
-        if isinstance(item, str):
-            yield _SKILL_FILE.sub("", item)
-        else:
-            gathered.note("plugin-form", path, "an entry of 'skills' is not a path")
 
 
 def _inside(root: str, path: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +48,10 @@ def fill(template: str, filling: Filling, *, braces: bool = True, numbers: bool 
     def value(hit: re.Match[str]) -> str:
         if filling.outputs and hit["shell"]:
             return filling.outputs.get(hit["shell"].strip(), hit.group())
-        if not numbers and hit["number"]:
+        if (hit["number"] and not numbers) or ((hit["double"] or hit["single"]) and not braces):
             return hit.group()
-        if not braces and (hit["double"] or hit["single"]):
-            return hit.group()
-        found = _value(hit, filling)
-        return hit.group() if found is None else found
+        text = _value(hit, filling)
+        return hit.group() if text is None else text
 
     return (_WITH_SHELL if filling.outputs else _MARK).sub(value, template)
 
@@ -64,20 +62,6 @@ def fill_argv(command: str, filling: Filling) -> tuple[str, ...]:
     An optional value that is missing drops its word and the `--flag` before it. NotLoadable for a template
     that glues a placeholder to other text, Refused for a value that would be read as an option.
     """
-    words = _split(command)
-    argv: list[str] = []
-    for word in words:
-        hit = _MARK.fullmatch(word)
-        if hit is None:
-            argv.append(_fixed(word, filling, command))
-        elif (found := _value(hit, filling)) is not None and found != "":
-            argv.append(_guarded(found, argv, word))
-        elif argv and argv[-1].startswith("--") and argv[-1] != "--":
-            argv.pop()
-    return (sys.executable, *argv[1:]) if argv[0] in OWN_PYTHON else tuple(argv)
-
-
-def _split(command: str) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -86,33 +70,35 @@ def _split(command: str) -> list[str]:
         raise NotLoadable("the command is empty", hint="name a program and its arguments")
     if (hit := _MARK.fullmatch(words[0])) and not hit["root"]:
         raise NotLoadable(f"the program of {command!r} is a placeholder", hint="name the program itself")
-    return words
+    argv: list[str] = []
+    for word in words:
+        hit = _MARK.fullmatch(word)
+        if hit is None:
+            argv.append(_fixed(word, filling, command))
+        elif value := _value(hit, filling):
+            # Most parsers read the value of `--top --exec=x` as a second option. A number is not an option
+            is_harmless = "--" in argv or value == "-" or _NUMBER.fullmatch(value)
+            if value.startswith("-") and not is_harmless:
+                message = f"the value {value!r} for {word} would be read as an option"
+                raise Refused(message, hint="start it with another letter")
+            if "\x00" in value:
+                raise Refused(f"the value for {word} has a NUL character", hint="remove it")
+            argv.append(value)
+        elif argv and argv[-1].startswith("--") and argv[-1] != "--":
+            argv.pop()
+    return (sys.executable, *argv[1:]) if argv[0] in OWN_PYTHON else tuple(argv)
 
 
 def _fixed(word: str, filling: Filling, command: str) -> str:
-    """A word without placeholders for values; `${SKILL_ROOT}` is the kernel's own and may appear anywhere."""
+    """A word without placeholders for values; `${SKILL_ROOT}` is the kernel's own and may appear anywhere, and `{json}`
+    is text if no parameter has that name."""
     for hit in _MARK.finditer(word):
-        if not hit["root"] and not hit["escaped"] and _stands_for_something(hit, filling):
+        name = hit["double"] or hit["single"]
+        is_placeholder = name is None or name == "request" or name in filling.params
+        if is_placeholder and not hit["root"] and not hit["escaped"]:
             hint = f"write {hit.group()} as a word of its own"
             raise NotLoadable(f"the command {command!r} glues {hit.group()!r} to other text", hint=hint)
     return word.replace("${SKILL_ROOT}", str(filling.root or "")).replace("\\$", "$")
-
-
-def _stands_for_something(hit: re.Match[str], filling: Filling) -> bool:
-    """Whether it is a placeholder at all, with or without a value; `{json}` is text if no parameter has that name."""
-    name = hit["double"] or hit["single"]
-    return name is None or name == "request" or name in filling.params
-
-
-def _guarded(value: str, before: Sequence[str], word: str) -> str:
-    """Refuses a value that would be read as an option, unless `--` comes before it: most parsers read `--top --exec=x`
-    as two options. A number is not an option."""
-    harmless = "--" in before or value == "-" or _NUMBER.fullmatch(value)
-    if value.startswith("-") and not harmless:
-        raise Refused(f"the value {value!r} for {word} would be read as an option", hint="start it with another letter")
-    if "\x00" in value:
-        raise Refused(f"the value for {word} has a NUL character", hint="remove it")
-    return value
 
 
 def _value(hit: re.Match[str], filling: Filling) -> str | None:
@@ -127,6 +113,6 @@ def _value(hit: re.Match[str], filling: Filling) -> str | None:
         return filling.arguments[at] if at < len(filling.arguments) else None
     name = hit["double"] or hit["single"]
     if name in filling.params:
-        found = filling.params[name]
-        return None if found is None else str(found)
+        param = filling.params[name]
+        return None if param is None else str(param)
     return filling.request if name == "request" else None

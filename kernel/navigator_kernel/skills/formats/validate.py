@@ -7,10 +7,10 @@ import posixpath
 import re
 import shlex
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import unquote
 
 from msgspec import Struct, field
@@ -123,9 +123,8 @@ def validate(data: bytes, folder_name: str, files: Files, *, strict: bool) -> li
     _check_specification(parts, folder_name, files, findings)
     if not strict:
         is_flat = not any(path.lower() == "skill.md" for path in files)  # of another layout, perhaps
-        findings.found = [
-            one for one in findings.found if one.code in _HIDES and not (is_flat and one.code == "frontmatter-missing")
-        ]
+        hides = _HIDES - {"frontmatter-missing"} if is_flat else _HIDES
+        findings.found = [finding for finding in findings.found if finding.code in hides]
     covered = _TOLD_BY_RULES if strict or findings.found else frozenset()
     covered -= frozenset() if strict else {"name-odd", "name-folder"}
     try:
@@ -206,19 +205,20 @@ def _check_specification(parts: Parts, folder_name: str, files: Files, findings:
     if not isinstance(description, str) or not description.strip():
         findings.add("description-missing", "there is no description", line)
     elif len(description) > DESCRIPTION_LIMIT:
-        findings.add(
-            "description-length", f"the description has {len(description)} characters, over {DESCRIPTION_LIMIT}", line
-        )
+        message = f"the description has {len(description)} characters, over {DESCRIPTION_LIMIT}"
+        findings.add("description-length", message, line)
     compatibility, line = parts.meta.get("compatibility", "-"), parts.lines.get("compatibility")
     if isinstance(compatibility, str) and not 1 <= len(compatibility.strip()) <= COMPATIBILITY_LIMIT:
         findings.add("compatibility-length", f"compatibility must have 1 to {COMPATIBILITY_LIMIT} characters", line)
-    _check_metadata(parts, findings)
+    metadata, line = parts.meta.get("metadata"), parts.lines.get("metadata")
+    for key, value in metadata.items() if isinstance(metadata, dict) else ():
+        if not isinstance(value, str):
+            findings.add("metadata-not-text", f"metadata.{shorten(key, 64)} is not text", line)
     text = parts.meta.get("license")
     for name in _LICENCE_FILE.findall(text) if isinstance(text, str) else ():
         if "." in name and name not in files:
-            findings.add(
-                "license-file-missing", f"the license names {name!r}, which does not exist", parts.lines.get("license")
-            )
+            message = f"the license names {name!r}, which does not exist"
+            findings.add("license-file-missing", message, parts.lines.get("license"))
     if parts.body.count("\n") >= BODY_LIMIT:
         findings.add("body-long", f"the text has over {BODY_LIMIT} lines; move some to other files")
 
@@ -244,13 +244,6 @@ def _check_name(parts: Parts, folder_name: str, findings: _Findings) -> None:
     for code, (holds, what) in rules.items():
         if not holds:
             findings.add(code, f"the name {shorten(name, 80)!r} {what}", line)
-
-
-def _check_metadata(parts: Parts, findings: _Findings) -> None:
-    metadata, line = parts.meta.get("metadata"), parts.lines.get("metadata")
-    for key, value in metadata.items() if isinstance(metadata, dict) else ():
-        if not isinstance(value, str):
-            findings.add("metadata-not-text", f"metadata.{shorten(key, 64)} is not text", line)
 
 
 # Our own keys
@@ -293,10 +286,10 @@ def _check_keys(skill: SkillDef, parts: Parts, findings: _Findings) -> None:
 
 def _line_of(parts: Parts, key: str) -> int | None:
     """The line of one of our keys, which may be inside `metadata`."""
-    held, above = parts.meta.get("metadata"), parts.lines.get("metadata")
-    if key in parts.lines or above is None or not isinstance(held, dict):
+    metadata, above = parts.meta.get("metadata"), parts.lines.get("metadata")
+    if key in parts.lines or above is None or not isinstance(metadata, dict):
         return parts.lines.get(key)
-    written = next((name for name in held if spelled(name.removeprefix("navigator-")) == spelled(key)), "")
+    written = next((name for name in metadata if spelled(name.removeprefix("navigator-")) == spelled(key)), "")
     rows = parts.source.split("\n")
     rows = rows[next((at for at, row in enumerate(rows) if row.startswith("metadata")), 0) :]
     return above + next((at for at, row in enumerate(rows) if row.strip(" \"'").startswith(written)), 0)
@@ -320,9 +313,8 @@ def _check_command(skill: SkillDef, parts: Parts, files: Files, findings: _Findi
         for name in _FILLED.findall(skill.command):
             findings.add("command-variable", f"the command has {name!r} in ${{}}, which nothing fills in", line)
         if sign := next((word for word in words if word in _SHELL_SIGNS), ""):
-            findings.add(
-                "command-shell", f"the command has {sign!r}, but no shell runs it: use bash -c, or a script", line
-            )
+            message = f"the command has {sign!r}, but no shell runs it: use bash -c, or a script"
+            findings.add("command-shell", message, line)
     for word in words:
         path = word.removeprefix("${SKILL_ROOT}/")
         if path != word and not _VARIABLE.search(path) and _normal(path) not in files:
@@ -330,19 +322,9 @@ def _check_command(skill: SkillDef, parts: Parts, files: Files, findings: _Findi
 
 
 def _check_links(body: str, first: int, files: Files, findings: _Findings) -> None:
-    """Checks that the files of the skill that its text links to exist."""
-    held = {*files, MANIFEST}
-    folders = {"/".join(path.split("/")[:depth]) for path in held for depth in range(1, path.count("/") + 1)}
-    for line, written in _targets(body, first):
-        path = _normal(unquote(_AFTER_PATH.split(written, maxsplit=1)[0]))
-        if path.startswith("../") or path == "..":
-            findings.add("link-outside", f"the text links to {shorten(written, 80)!r}, outside the skill", line)
-        elif path not in held and path not in folders and path != ".":
-            findings.add("link-missing", f"the text links to {shorten(written, 80)!r}, which does not exist", line)
-
-
-def _targets(body: str, first: int) -> Iterator[tuple[int, str]]:
-    """The relative links in a text, except in code, with their lines."""
+    """Checks that the files of the skill that its text links to exist, except in code."""
+    existing = {*files, MANIFEST, "."}
+    existing |= {"/".join(path.split("/")[:depth]) for path in files for depth in range(1, path.count("/") + 1)}
     fence = ""
     for line, text in enumerate(body.split("\n"), first):
         mark = _FENCE.match(text)
@@ -352,10 +334,17 @@ def _targets(body: str, first: int) -> Iterator[tuple[int, str]]:
         if fence:
             continue
         bare = _CODE.sub("", text)
-        written = [one or other for one, other in _TARGET.findall(bare)]
+        targets = [bracketed or plain for bracketed, plain in _TARGET.findall(bare)]
         if hit := _DEFINITION.match(bare):
-            written.append(hit.group(1))
-        yield from ((line, target) for target in written if target.strip() and not _ELSEWHERE.match(target.strip()))
+            targets.append(hit.group(1))
+        for target in targets:
+            if not target.strip() or _ELSEWHERE.match(target.strip()):
+                continue
+            path = _normal(unquote(_AFTER_PATH.split(target, maxsplit=1)[0]))
+            if path.startswith("../") or path == "..":
+                findings.add("link-outside", f"the text links to {shorten(target, 80)!r}, outside the skill", line)
+            elif path not in existing:
+                findings.add("link-missing", f"the text links to {shorten(target, 80)!r}, which does not exist", line)
 
 
 def _normal(path: str) -> str:
@@ -374,32 +363,19 @@ def _check_evals(skill: SkillDef, files: Files, findings: _Findings) -> None:
         except (ValueError, RecursionError) as error:
             findings.add("evals-json", "it is not JSON", getattr(error, "lineno", None), path)
             continue
-        if isinstance(value, list):
-            _check_entries(value, path, findings)
-        elif path.endswith("evals.json") and isinstance(value, dict):
-            _check_cases(skill, value, path, files, findings)
-        else:
-            findings.add("evals-form", "it is not a list of evals", None, path)
-
-
-def _check_entries(value: list[Any], path: str, findings: _Findings) -> None:
-    for at, item in enumerate(value):
-        if fault := entry_fault(item):
-            findings.add("trigger-form", f"entry {at} {fault}", None, path, fatal=True)
-
-
-def _check_cases(skill: SkillDef, value: Mapping[str, Any], path: str, files: Files, findings: _Findings) -> None:
-    if value.get("skill_name", skill.name) != skill.name:
-        findings.add("evals-skill", f"it is for another skill than {skill.name!r}", None, path)
-    cases = value.get("evals")
-    if not isinstance(cases, list):
-        findings.add("evals-form", "'evals' is not a list", None, path)
-        return
-    _check_entries(cases, path, findings)
-    for at, item in enumerate(cases):
-        named = item.get("files", []) if isinstance(item, dict) else []
-        for file in named if isinstance(named, list) else [None]:
-            if not isinstance(file, str) or _normal(file) not in files:
-                findings.add(
-                    "evals-file-missing", f"entry {at} names the file {file!r}, which does not exist", None, path
-                )
+        has_cases = isinstance(value, dict) and path.endswith("evals.json")
+        entries = value.get("evals") if has_cases else value
+        if has_cases and value.get("skill_name", skill.name) != skill.name:
+            findings.add("evals-skill", f"it is for another skill than {skill.name!r}", None, path)
+        if not isinstance(entries, list):
+            message = "'evals' is not a list" if has_cases else "it is not a list of evals"
+            findings.add("evals-form", message, None, path)
+            continue
+        for at, entry in enumerate(entries):
+            if fault := entry_fault(entry):
+                findings.add("trigger-form", f"entry {at} {fault}", None, path, fatal=True)
+            names = entry.get("files", []) if has_cases and isinstance(entry, dict) else []
+            for file in names if isinstance(names, list) else [None]:
+                if not isinstance(file, str) or _normal(file) not in files:
+                    message = f"entry {at} names the file {file!r}, which does not exist"
+                    findings.add("evals-file-missing", message, None, path)

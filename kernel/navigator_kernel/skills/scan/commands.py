@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from navigator_kernel.skills.formats.template import OWN_PYTHON
@@ -38,16 +38,17 @@ def findings(skill: SkillDef, files: Mapping[str, bytes]) -> Iterator[Diagnostic
     if not command or _SLASH_COMMAND.match(command):
         return
     path = skill.path.name
-    line = _line(files.get(path, b""), command)
+    data = files.get(path, b"")
+    line = data.count(b"\n", 0, max(data.find(command.split("\n")[0].encode()), 0)) + 1
     if len(command) > LONG:
         message = f"not all of it was scanned: the command has over {LONG} characters"
         yield finding(NOT_SCANNED, "warning", path, message, line, command, judged=command)
         return
-    for code, message in _wrong(command, files):
+    for code, message in _faults(command, files):
         yield finding(code, "warning", path, message, line, command, judged=command)
 
 
-def _wrong(command: str, files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
+def _faults(command: str, files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
     try:
         words = [_OWN_FOLDER.sub("", word) for word in shlex.split(command)]
     except ValueError:
@@ -66,34 +67,18 @@ def _wrong(command: str, files: Mapping[str, bytes]) -> Iterator[tuple[str, str]
     if program.startswith("-"):
         yield "command-option", "an option stands where the program should stand"
         return
-    if any(word.startswith("/") for word in (program, *_script_of(program, rest))):
+    has_script = _RUNNERS.match(posixpath.basename(program))
+    script = next((word for word in rest if not word.startswith("-")), "")
+    if program.startswith("/") or (has_script and script.startswith("/")):
         yield "command-absolute", "the command names a place of one machine"
     elif "/" in program or _SCRIPT.search(program):
         if posixpath.normpath(program) not in files:
             yield "command-missing", "the skill has no such file"
     elif program not in OWN_PYTHON and shutil.which(program) is None:
         yield "command-missing", "this machine has no such program"
-    if _RUNNERS.match(posixpath.basename(program)):
-        yield from _run(rest, files)
-
-
-def _run(rest: Sequence[str], files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
-    if rest and rest[0] in _INLINE:
+    if has_script and rest and rest[0] in _INLINE:
         yield "command-inline", "the command holds the code itself, and not the name of a file that can be read"
         return
-    script = next((word for word in rest if not word.startswith("-")), "")
-    named = script and "-m" not in rest and not _PLACE_HOLDER.match(script) and not script.startswith("/")
-    if named and posixpath.normpath(script) not in files:
+    is_own = script and "-m" not in rest and not _PLACE_HOLDER.match(script) and not script.startswith("/")
+    if has_script and is_own and posixpath.normpath(script) not in files:
         yield "command-missing", "the skill has no such file"
-
-
-def _script_of(program: str, rest: Sequence[str]) -> Sequence[str]:
-    """The script that an interpreter would run, or empty."""
-    if not _RUNNERS.match(posixpath.basename(program)):
-        return ()
-    return [word for word in rest if not word.startswith("-")][:1]
-
-
-def _line(data: bytes, command: str) -> int:
-    at = data.find(command.split("\n")[0].encode())
-    return data.count(b"\n", 0, max(at, 0)) + 1

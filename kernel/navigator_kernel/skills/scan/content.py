@@ -1,33 +1,34 @@
 """Scans the content of a skill's files, and reports what an installer should know before trusting them.
 
 It reads text by rules and runs nothing; a skill without findings is not therefore safe, and the sandbox confines what
-the scan misses. Rules are in `rules.yaml`; checks of bytes are in `hidden` and `unwanted_files`, checks of two places
-in `sequences`.
+the scan misses. Rules are in `rules.yaml`; checks of bytes are in `hidden` and `unwanted_files`, checks of several
+places in `hidden`, `flow` and `theft`.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from functools import cache, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from navigator_kernel.skills.scan.context import KINDS, Passage, is_named_text, kind_of, line_at, passages
+from navigator_kernel.adapters.pattern_set import PatternSet
+from navigator_kernel.config.settings import user_state
+from navigator_kernel.skills.scan import hidden, theft, unwanted_files
+from navigator_kernel.skills.scan.context import KINDS, Passage, is_named_text, kind_of, line_around, line_at, passages
 from navigator_kernel.skills.scan.finding import MOST, finding, shortened
-from navigator_kernel.skills.scan.flow.hits import hits as flows
-from navigator_kernel.skills.scan.hidden import findings as hidden
-from navigator_kernel.skills.scan.hidden import hits as sequences
-from navigator_kernel.skills.scan.possible import may_match, may_match_unwrapped, rules_of, worth_reading
-from navigator_kernel.skills.scan.theft import findings as thefts
-from navigator_kernel.skills.scan.unwanted_files import findings as unwanted
+from navigator_kernel.skills.scan.flow import hits as flows
+from navigator_kernel.skills.scan.rule import Rule, rules
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.receipt import FILE_LIMIT, NOT_SCANNED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from navigator_kernel.skills.scan.context import Kind
     from navigator_kernel.skills.scan.rule import Hit
     from navigator_kernel.values.resource import Diagnostic
 
@@ -43,44 +44,40 @@ _BLANK = lazy_compile(r"[^\S\n ]")
 def findings(files: Mapping[str, bytes]) -> tuple[Diagnostic, ...]:
     """Each finding once a line, by path; `error` blocks an installation. Of the warnings of one rule in one file only
     the first is more than a note: the others say nothing new."""
-    found: dict[tuple[str, int | None, str], Diagnostic] = {}
+    by_place: dict[tuple[str, int | None, str], Diagnostic] = {}
     leaks: dict[str, list[Diagnostic]] = {}
-    for one in thefts(files):
-        leaks.setdefault(one.path, []).append(one)
+    for leak in theft.findings(files):
+        leaks.setdefault(leak.path, []).append(leak)
     for path, data in sorted(files.items()):
-        told, blocked = Counter[tuple[str, str]](), set[int | None]()
-        for one in chain(unwanted(path, data, files), _of_file(path, data), leaks.get(path, ())):
-            key = (one.path, one.line, one.code)
+        count, blocked = Counter[tuple[str, str]](), set[int | None]()
+        for one in chain(unwanted_files.findings(path, data, files), _of_file(path, data), leaks.get(path, ())):
+            place = (one.path, one.line, one.code)
             if one.code == "secret-leaves" and one.line in blocked:
                 continue  # a flow of the same line says more
-            if key in found and _RANK[one.level] <= _RANK[found[key].level]:
+            if place in by_place and _RANK[one.level] <= _RANK[by_place[place].level]:
                 continue
-            told[one.code, one.level] += 1
-            if told[one.code, one.level] <= MOST:
-                found[key] = one
+            count[one.code, one.level] += 1
+            if count[one.code, one.level] <= MOST:
+                by_place[place] = one
                 blocked |= {one.line} if one.level == "error" else set()
-    return tuple(_once(found.values()))
-
-
-def _once(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    blocked = {(one.path, one.code) for one in found if one.level == "error"}
-    warned: set[tuple[str, str]] = set()
-    for one in found:
+    # Of each rule that a file breaks, the first warning, or none beside an error
+    reported = {(one.path, one.code) for one in by_place.values() if one.level == "error"}
+    results = []
+    for one in by_place.values():
         key = (one.path, one.code)
-        if one.level == "warning" and (key in warned or key in blocked):
-            one = replace(one, level="note")
-        warned |= {key} if one.level == "warning" else set()
-        yield one
+        results.append(replace(one, level="note") if one.level == "warning" and key in reported else one)
+        reported |= {key} if one.level == "warning" else set()
+    return tuple(results)
 
 
 def _of_file(path: str, data: bytes) -> Sequence[Diagnostic]:
     """The findings of a file, cached by its path and its bytes, which skills of one author often share."""
     key = hashlib.blake2b(path.encode("utf-8", "surrogatepass") + b"\0" + data, digest_size=16).digest()
     if key not in _known:
-        found = tuple(_of_text(path, data))
+        results = tuple(_of_text(path, data))
         if len(_known) >= MOST_KNOWN:
             _known.clear()
-        _known[key] = found
+        _known[key] = results
     return _known[key]
 
 
@@ -88,85 +85,99 @@ def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
     if len(data) > FILE_LIMIT:
         data = data[:FILE_LIMIT]
         yield _not_whole(path, f"it has over {FILE_LIMIT} bytes", data[:LINE].decode("utf-8", "replace"), 0)
-    text = _text(path, data)
-    if text is None:
+    is_wide, is_text = data.startswith(_WIDE), data.startswith(b"#!") or is_named_text(path)
+    if path.lower().endswith(".pdf") and data.startswith(b"%PDF-"):
         return
-    if "\ufffd" in text and _is_text(path, data) and not _is_decoded(data):
-        yield _not_whole(path, "it is neither UTF-8 nor UTF-16", text, text.index("\ufffd"))
-    for hit in hidden(path, text):
+    if b"\x00" in data[:4096] and not (is_wide or is_text):
+        return
+    encoding = "utf-16" if is_wide else "utf-8"
+    text = data.decode(encoding, "replace").replace("\r\n", "\n")
+    if "\ufffd" in text and is_text:
+        try:
+            data.decode(encoding)
+        except UnicodeDecodeError:
+            yield _not_whole(path, "it is neither UTF-8 nor UTF-16", text, text.index("\ufffd"))
+    for hit in hidden.findings(path, text):
         yield _finding(path, text, data, hit, hit.at)
-    kinds = worth_reading(may_match_unwrapped(text)) if kind_of(path, text) == "prose" else KINDS
+    kinds = KINDS
+    if kind_of(path, text) == "prose":  # in its passages, a command or a paragraph is on one line
+        may = _patterns().possible(text.replace("\n", " "))
+        if "\\\n" in text:
+            may |= _patterns().possible(text.replace("\\\n", "  ").replace("\n", " "))
+        kinds = _kinds_worth_reading(may)
     for passage, may in _worth_reading(list(passages(path, text, kinds) if kinds else ())):
-        lowered = _lowered(passage.body)
-        by_rule = (rule.hits(passage, lowered, may) for rule in rules_of(may))
-        for hit in chain(flows(passage, may), sequences(passage, may), *by_rule):
+        lowered = in_lower_case(passage.body)
+        by_rule = (rule.hits(passage, lowered, may) for rule in _rules_of(may))
+        for hit in chain(flows.hits(passage, may), hidden.hits(passage, may), *by_rule):
             yield _finding(path, text, data, hit, passage.start + hit.at)
 
 
-def _worth_reading(held: Sequence[Passage]) -> Iterator[tuple[Passage, frozenset[str]]]:
+def _worth_reading(every: Sequence[Passage]) -> Iterator[tuple[Passage, frozenset[str]]]:
     """The passages in which something may be found, with the patterns that may match. A document has many short
     passages without a match, so all are checked together, then each half, and so on."""
-    if not held:
-        return
-    may = may_match("\n".join(passage.body for passage in held))
-    kinds = worth_reading(may)
-    if len(held) == 1:
-        if held[0].kind in kinds:
-            yield held[0], may
-        return
-    left = [passage for passage in held if passage.kind in kinds]
-    middle = (len(left) + 1) // 2
-    yield from _worth_reading(left[:middle])
-    yield from _worth_reading(left[middle:])
+    may = _patterns().possible("\n".join(passage.body for passage in every)) if every else frozenset[str]()
+    kinds = _kinds_worth_reading(may)
+    possible = [passage for passage in every if passage.kind in kinds]
+    if len(every) == 1:
+        yield from ((passage, may) for passage in possible)
+    elif possible:
+        middle = (len(possible) + 1) // 2
+        yield from _worth_reading(possible[:middle])
+        yield from _worth_reading(possible[middle:])
+
+
+@lru_cache(maxsize=1_000)  # most passages have one of a few sets
+def _kinds_worth_reading(may: frozenset[str]) -> frozenset[Kind]:
+    """The kinds of passages in which something may be found if these patterns may match."""
+    kinds: frozenset[Kind] = frozenset(kind for rule in _rules_of(may) for kind in rule.kinds)
+    if flows.is_possible(may):
+        kinds |= flows.KINDS
+    return kinds if may.isdisjoint(hidden.SOURCES) else kinds | hidden.KINDS
+
+
+def _rules_of(may: frozenset[str]) -> Sequence[Rule]:
+    """The rules with one of these patterns, in their order."""
+    by_source = _by_source()
+    numbers = sorted({number for source in may for number in by_source.get(source, ())})
+    return [rules()[number] for number in numbers]
+
+
+@cache
+def _patterns() -> PatternSet:
+    sources = (*_by_source(), *flows.SOURCES, *hidden.SOURCES)
+    return PatternSet(sources, user_state() / "cache" / "patterns")
+
+
+@cache
+def _by_source() -> Mapping[str, Sequence[int]]:
+    """Each pattern of a rule, with the numbers of its rules."""
+    numbers: dict[str, list[int]] = {}
+    for number, rule in enumerate(rules()):
+        for source in rule.any:
+            numbers.setdefault(source, []).append(number)
+    return numbers
 
 
 def _finding(path: str, text: str, data: bytes, hit: Hit, at: int) -> Diagnostic:
     """A finding, judged by its line or the part of a long line around it; that of a flow by the whole file."""
-    line, begin = _line(text, at)
-    shown = shortened(line, at - begin) or ascii(line[:40])
+    line, shown = _line(text, at)
     judged = data if hit.whole else line
     return finding(hit.code, hit.level, path, hit.message, line_at(text, at), shown, judged=judged or shown)
 
 
 def _not_whole(path: str, why: str, text: str, at: int) -> Diagnostic:
-    line, begin = _line(text, at)
-    shown = shortened(line, at - begin) or ascii(line[:40])
+    _, shown = _line(text, at)
     return finding(NOT_SCANNED, "warning", path, f"not all of it was scanned: {why}", line_at(text, at), shown)
 
 
-def _line(text: str, at: int) -> tuple[str, int]:
-    """The line at `at`, and where it begins."""
-    low, high = max(at - LINE, 0), min(at + LINE, len(text))
-    begin, end = max(text.rfind("\n", low, at) + 1, low), text.find("\n", at, high)
-    return text[begin : end if end >= 0 else high], begin
+def _line(text: str, at: int) -> tuple[str, str]:
+    """The line at `at`, or the part of a long one around it, and what is shown of it."""
+    begin, end = line_around(text, at, LINE)
+    line = text[begin:end]
+    return line, shortened(line, at - begin) or ascii(line[:40])
 
 
-def _text(path: str, data: bytes) -> str | None:
-    """The text of a file; None if it is not text: a PDF, or bytes with zeros under a name that is not a text file's."""
-    if path.lower().endswith(".pdf") and data.startswith(b"%PDF-"):
-        return None
-    if b"\x00" in data[:4096] and not (data.startswith(_WIDE) or _is_text(path, data)):
-        return None
-    return data.decode(_encoding(data), "replace").replace("\r\n", "\n")
-
-
-def _is_text(path: str, data: bytes) -> bool:
-    return data.startswith(b"#!") or is_named_text(path)
-
-
-def _encoding(data: bytes) -> str:
-    return "utf-16" if data.startswith(_WIDE) else "utf-8"
-
-
-def _is_decoded(data: bytes) -> bool:
-    try:
-        data.decode(_encoding(data))
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _lowered(text: str) -> str:
+def in_lower_case(text: str) -> str:
     """`text` in lower case, with each character in its place and all blanks of a line as spaces."""
     text = _BLANK.sub(" ", text)
     if not text.isascii():

@@ -27,6 +27,7 @@ _CODE = (
     ".py", ".sh", ".bash", ".zsh", ".fish", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".bat", ".cmd",
     ".lua",
 )  # fmt: skip
+_PROSE_NAMES = frozenset({"license", "notice", "authors", "changelog", "readme", "copying"})
 _REQUIREMENTS = lazy_compile(r"^requirements[\w.-]*\.txt$|^constraints\.txt$")
 _FRONT = lazy_compile(r"\A(?:\ufeff)?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.MULTILINE | re.DOTALL)
 _COMMAND = lazy_compile(r"^[ \t]*[\w-]*command[ \t]*:((?:.*\n)(?:[ \t].*\n)*)", re.MULTILINE)
@@ -117,16 +118,11 @@ def kind_of(path: str, text: str) -> Kind:
     name = path.rpartition("/")[2].lower()
     if text.startswith("#!"):
         return "code"
-    if (name.endswith((*_PROSE, *_DATA)) and not _REQUIREMENTS.search(name)) or name in {
-        "license",
-        "notice",
-        "authors",
-        "changelog",
-        "readme",
-        "copying",
-    }:
+    if _REQUIREMENTS.search(name):
+        return "config"
+    if name.endswith((*_PROSE, *_DATA)) or name in _PROSE_NAMES:
         return "prose"
-    return "config" if name.endswith(_CONFIG) or _REQUIREMENTS.search(name) else "code"
+    return "config" if name.endswith(_CONFIG) else "code"
 
 
 def warned_of(passage: Passage, at: int) -> bool:
@@ -136,10 +132,8 @@ def warned_of(passage: Passage, at: int) -> bool:
     if passage.kind == "fence" and _is_of_security(passage.text):
         return True
     place = passage.start + at
-    low, high = (
-        max((place // _PASSAGES_BLOCK - 1) * _PASSAGES_BLOCK, 0),
-        (place // _PASSAGES_BLOCK + 2) * _PASSAGES_BLOCK,
-    )  # bounds for a very long line
+    block = place // _PASSAGES_BLOCK
+    low, high = max((block - 1) * _PASSAGES_BLOCK, 0), (block + 2) * _PASSAGES_BLOCK  # bounds for a very long line
     begin, end = place, passage.text.find("\n", place, high)
     for _ in range(_ABOVE):
         begin = passage.text.rfind("\n", low, begin)
@@ -263,22 +257,19 @@ def is_comment(passage: Passage, at: int) -> bool:
     """Whether a mark before place `at` on its line, outside of quotes, starts a comment. A fence has comments only
     if it names a language: in a terminal session `#` may be the prompt of root. A line that a backslash joins to a
     comment is not part of it."""
-    marks = _marks_of(passage)
+    if passage.kind == "fence":
+        marks = _MARKS.get(language_of(passage), _NONE)
+    else:
+        marks = _marks_of_file(passage.path, passage.text[:100])
     place = passage.start + at
     begin = max(passage.text.rfind("\n", max(place - FAR, 0), place) + 1, place - FAR, 0)
     before = passage.text[begin:place]
     if marks is _SLASHES:
-        held = passage.text[max(place - FAR, 0) : place]
-        blocks = [hit.start() for hit in _BLOCK.finditer(held)]
-        if blocks and "*/" not in held[blocks[-1] :]:
+        above = passage.text[max(place - FAR, 0) : place]
+        blocks = [hit.start() for hit in _BLOCK.finditer(above)]
+        if blocks and "*/" not in above[blocks[-1] :]:
             return True
     return any(not open_mark(before[: hit.start()]) for hit in marks.finditer(before))
-
-
-def _marks_of(passage: Passage) -> re.Pattern[str]:
-    if passage.kind == "fence":
-        return _MARKS.get(language_of(passage), _NONE)
-    return _marks_of_file(passage.path, passage.text[:100])
 
 
 @lru_cache(maxsize=256)
@@ -367,9 +358,26 @@ def is_image(path: str) -> bool:
 
 def excused(passage: Passage, hit: re.Match[str], *, strings: bool) -> bool:
     """Whether its context shows that it is not an action; with `strings`, one in a string counts as an action."""
-    if is_aside(passage.path) or warned_of(passage, hit.start()) or _is_searched(passage, hit):
+    if is_aside(passage.path) or warned_of(passage, hit.start()):
         return True
-    return _is_said(passage, hit, strings=strings)
+    body, (begin, end), quoted = passage.body, line_around(passage.body, hit.start()), is_quoted(passage, hit)
+    if quoted and _SEARCHES.search(body, begin, hit.start()):  # the text that a search command looks for
+        return True
+    if passage.kind in {"code", "config", "fence"} and is_comment(passage, hit.start()):
+        return True
+    if strings or not quoted:
+        return False
+    if passage.kind == "config":
+        return not _COMMAND_KEY.search(body, max(hit.start() - 400, 0), hit.start())
+    if passage.kind != "code":
+        return False
+    # A string of a code file that is printed or compared, not run
+    begins = not begin or body[begin - 1] == "\n"
+    if begins and _SAYS.match(body[begin:end]):
+        return True
+    before = body[begin : hit.start()]
+    mark = max(before.rfind('"'), before.rfind("'"), before.rfind("`"))
+    return bool(_LISTED.search(before, 0, mark)) and not _RUNS.search(before, 0, mark + 1)
 
 
 def is_conditional(passage: Passage, at: int) -> bool:
@@ -392,7 +400,7 @@ def is_mentioned(passage: Passage, at: int) -> bool:
 
 def is_quoted(passage: Passage, hit: re.Match[str]) -> bool:
     """Whether it is inside a pair of quotation marks on its line."""
-    begin, end = _line(passage.body, hit.start())
+    begin, end = line_around(passage.body, hit.start())
     before = passage.body[max(begin, hit.start() - 160) : hit.start()]
     after = passage.body[hit.end() : min(end, hit.end() + 160)]
     for opening, closing in zip(_OPENING, _CLOSING, strict=True):
@@ -404,46 +412,16 @@ def is_quoted(passage: Passage, hit: re.Match[str]) -> bool:
 
 def names_nobody(passage: Passage, hit: re.Match[str]) -> bool:
     """Whether the other machine is a placeholder or a private one."""
-    begin, _ = _line(passage.body, hit.start())
-    _, end = _line(passage.body, hit.end())
+    begin, _ = line_around(passage.body, hit.start())
+    _, end = line_around(passage.body, hit.end())
     return bool(_NOBODY.search(passage.body, max(begin, hit.start() - 200), min(end, hit.end() + 300)))
 
 
-def _is_searched(passage: Passage, hit: re.Match[str]) -> bool:
-    """Whether it is the text that a search command looks for."""
-    begin, _ = _line(passage.body, hit.start())
-    return is_quoted(passage, hit) and bool(_SEARCHES.search(passage.body, begin, hit.start()))
-
-
-def _is_said(passage: Passage, hit: re.Match[str], *, strings: bool) -> bool:
-    """Whether it is in a comment, or in a string of a code file that is printed or compared, not run."""
-    if passage.kind in {"code", "config", "fence"} and is_comment(passage, hit.start()):
-        return True
-    if passage.kind not in {"code", "config"} or strings or not is_quoted(passage, hit):
-        return False
-    body = passage.body
-    begin, end = _line(body, hit.start())
-    line, before = body[begin:end], body[begin : hit.start()]
-    begins = not begin or body[begin - 1] == "\n"
-    if passage.kind == "config":
-        return not _COMMAND_KEY.search(passage.body, max(hit.start() - 400, 0), hit.start())
-    if begins and _SAYS.match(line):
-        return True
-    mark = max(before.rfind('"'), before.rfind("'"), before.rfind("`"))
-    return bool(_LISTED.search(before, 0, mark)) and not _RUNS.search(before, 0, mark + 1)
-
-
-def line_of(body: str, at: int) -> str:
-    """The line at position `at`, or the part of a long one around it."""
-    begin, end = _line(body, at)
-    return body[begin:end]
-
-
-def _line(body: str, at: int) -> tuple[int, int]:
-    """The beginning and end of the line at position `at`, or of the part of a long one around it."""
-    low, high = max(at - FAR, 0), min(at + FAR, len(body))
-    end = body.find("\n", at, high)
-    return max(body.rfind("\n", low, at) + 1, low), high if end < 0 else end
+def line_around(text: str, at: int, far: int = FAR) -> tuple[int, int]:
+    """The beginning and end of the line at position `at`, or of the part of a long one `far` characters around it."""
+    low, high = max(at - far, 0), min(at + far, len(text))
+    end = text.find("\n", at, high)
+    return max(text.rfind("\n", low, at) + 1, low), high if end < 0 else end
 
 
 # What in code only looks like a command or an address
@@ -480,16 +458,16 @@ def without_heredocs(code: str, *, shells: bool = False) -> str:
     only if that program is a shell."""
     lines = code.split("\n")
     last = {line.strip(): number for number, line in enumerate(lines)}
-    kept, end = [], ""
+    outside, end = [], ""
     for number, line in enumerate(lines):
         if end:
             end = "" if line.strip() == end else end
             continue
-        kept.append(line)
+        outside.append(line)
         hit = _HEREDOC.search(line)
         if hit and last.get(hit[1], 0) > number and not (_SHELL_READS if shells else _READS).search(line):
             end = hit[1]
-    return "\n".join(kept)
+    return "\n".join(outside)
 
 
 def commands_of(code: str) -> str:

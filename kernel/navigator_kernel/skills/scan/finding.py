@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote
@@ -65,18 +64,12 @@ def lowered(level: Level) -> Level:
     return _LOWER[level]
 
 
-def identity(found: Diagnostic) -> str:
-    """The key that an acceptance is bound to: the rule, the file, and the digest of what was examined."""
-    return f"{found.code}@{found.path}@{found.digest}"
-
-
 def told(found: Mapping[str, Any], folder: str = "") -> str:
     """The sentence for a finding, the same for every command."""
     place = "/".join(part for part in (folder, str(found["path"])) if part)
     line = f":{found['line']}" if found.get("line") else ""
     text = f": '{found['text']}'" if found.get("text") else ""
-    said = f"{found['level']} {place}{line} {found['code']}: {found['message']}{text}"
-    return clean(said, lines=False)
+    return clean(f"{found['level']} {place}{line} {found['code']}: {found['message']}{text}", lines=False)
 
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -86,32 +79,31 @@ def sarif(skills: Sequence[Mapping[str, Any]], version: str, root: Path) -> dict
     """One SARIF run for `skills`, in the form of `skill scan`. A path is that of the file from the top of the
     repository that the project at `root` is in; of a file elsewhere it is a `file:` address."""
     top = next((folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), root)
-    found = [(one, finding) for one in skills for finding in one["findings"]]
-    rules = {finding["code"]: finding["message"] for _, finding in reversed(found)}
+    rules: dict[str, str] = {}
+    results = []
+    for skill, finding in ((one, finding) for one in skills for finding in one["findings"]):
+        rules.setdefault(finding["code"], finding["message"])
+        written = "/".join(part for part in (str(skill["path"]), str(finding["path"])) if part)
+        path = root / written
+        if path.is_relative_to(top) and os.path.lexists(root / str(skill["path"])):
+            written = path.relative_to(top).as_posix()
+        uri = path.as_uri() if written.startswith("/") else quote(written, safe="/:.~")
+        place: dict[str, Any] = {"artifactLocation": {"uri": uri}}
+        if finding["line"]:
+            place["region"] = {"startLine": finding["line"]}
+        result = {
+            "ruleId": finding["code"],
+            "level": finding["level"],
+            "message": {"text": f"{skill['name']}: {finding['message']}"},
+            "locations": [{"physicalLocation": place}],
+        }
+        results.append(result)
     driver = {
         "name": "navigator",
         "version": version,
         "rules": [{"id": code, "shortDescription": {"text": rules[code]}} for code in sorted(rules)],
     }
-    results = [_result(one, finding, root, top) for one, finding in found]
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
-
-
-def _result(skill: Mapping[str, Any], finding: Mapping[str, Any], root: Path, top: Path) -> dict[str, Any]:
-    written = "/".join(part for part in (str(skill["path"]), str(finding["path"])) if part)
-    path = root / written
-    if path.is_relative_to(top) and os.path.lexists(root / str(skill["path"])):
-        written = path.relative_to(top).as_posix()
-    uri = path.as_uri() if written.startswith("/") else quote(written, safe="/:.~")
-    place: dict[str, Any] = {"artifactLocation": {"uri": uri}}
-    if finding["line"]:
-        place["region"] = {"startLine": finding["line"]}
-    return {
-        "ruleId": finding["code"],
-        "level": finding["level"],
-        "message": {"text": f"{skill['name']}: {finding['message']}"},
-        "locations": [{"physicalLocation": place}],
-    }
 
 
 REFUSAL_SHOWS = 5  # findings that a refusal shows
@@ -126,9 +118,10 @@ class Judged(NamedTuple):
 
 
 def subject(receipt: Receipt, found: Diagnostic) -> str:
-    """The subject of an acceptance. It is bound to the skill and its source, not to a commit: an update asks again only
-    if the finding differs."""
-    return f"accepted:{receipt.name}@{clean(receipt.source, lines=False)}@{identity(found)}"
+    """The subject of an acceptance. It is bound to the skill and its source, not to a commit, and to the rule, the file
+    and the digest of what was examined: an update asks again only if the finding differs."""
+    source = clean(receipt.source, lines=False)
+    return f"accepted:{receipt.name}@{source}@{found.code}@{found.path}@{found.digest}"
 
 
 def judged(receipt: Receipt, findings: Sequence[Diagnostic], given: Sequence[str], subjects: Collection[str]) -> Judged:
@@ -137,15 +130,15 @@ def judged(receipt: Receipt, findings: Sequence[Diagnostic], given: Sequence[str
     named = {rule for rule in given if ":" not in rule}
     named |= {rule.partition(":")[2] for rule in given if rule.partition(":")[0] == receipt.name}
     blocking, accepted, granted = [], [], []
-    for one in (found for found in findings if found.level == "error"):
-        kept = subject(receipt, one)
-        if kept in subjects:
-            accepted.append(one)
-        elif one.code in named and one.digest:
-            accepted.append(one)
-            granted.append(kept)
+    for error in (finding for finding in findings if finding.level == "error"):
+        acceptance = subject(receipt, error)
+        if acceptance in subjects:
+            accepted.append(error)
+        elif error.code in named and error.digest:
+            accepted.append(error)
+            granted.append(acceptance)
         else:
-            blocking.append(one)
+            blocking.append(error)
     return Judged(blocking, accepted, tuple(granted))
 
 
@@ -165,11 +158,7 @@ def refusal(
         words = [receipt.source, "--skill", receipt.subpath or receipt.declared, "--as", receipt.name]
     words += ["--ref", receipt.ref] if receipt.ref else []
     words += [word for rule in rules for word in ("--accept", f"{receipt.name}:{rule}")]
-    data: dict[str, Any] = {
-        "findings": [one.to_dict() for one in findings],
-        "skill": receipt.name,
-        "blocked_by": rules,
-    }
     message = f"skill {receipt.name!r} is blocked: {shown}"
     hint = f"read it; to install it anyway: {options.command('install', *words)}"
-    return Refused(message, hint=hint, reason="unsafe", **data)
+    reported = [one.to_dict() for one in findings]
+    return Refused(message, hint=hint, reason="unsafe", findings=reported, skill=receipt.name, blocked_by=rules)

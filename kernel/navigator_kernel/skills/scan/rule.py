@@ -19,7 +19,7 @@ from navigator_kernel.skills.scan.context import (
     is_image,
     is_mentioned,
     is_quoted,
-    line_of,
+    line_around,
     names_nobody,
 )
 from navigator_kernel.skills.scan.finding import Level, lowered
@@ -78,25 +78,25 @@ class Rule(NamedTuple):
             return
         lines = _lines_with(self.needles, lowered) if self.needles else [(0, len(lowered))]
         for source in worth if lines else ():
-            left: dict[Level, int] = {"error": MANY, "warning": MANY, "note": MANY}
-            for hit in _found(source, passage.body, lines):
-                if self.near and not self._is_near(passage.body, hit):
+            remaining: dict[Level, int] = {"error": MANY, "warning": MANY, "note": MANY}
+            for hit in _matches(source, passage.body, lines):
+                begin, end = max(hit.start() - self.within, 0), hit.end() + self.within
+                if self.near and not any(_compiled(near).search(passage.body, begin, end) for near in self.near):
                     continue
                 level = self._level(passage, hit)
-                left[level] -= 1
-                if left[level] >= 0:
+                remaining[level] -= 1
+                if remaining[level] >= 0:
                     yield Hit(self.code, hit.start(), level, self.says, bool(self.malice))
-                if not left["error"]:
+                if not remaining["error"]:
                     break
-
-    def _is_near(self, body: str, hit: re.Match[str]) -> bool:
-        begin, end = max(hit.start() - self.within, 0), hit.end() + self.within
-        return any(_compiled(source).search(body, begin, end) for source in self.near)
 
     def _is_known(self, text: str) -> bool:
         """Whether `text` has addresses and every one of them is known."""
         addresses = _ADDRESS.findall(text) if self.known else []
-        return bool(addresses) and all(any(_compiled(source).match(one) for source in self.known) for one in addresses)
+        for address in addresses:
+            if not any(_compiled(source).match(address) for source in self.known):
+                return False
+        return bool(addresses)
 
     def _level(self, passage: Passage, hit: re.Match[str]) -> Level:
         """An error needs a passage in which it takes effect and, for rules with `malice`, the second fact that no
@@ -109,21 +109,17 @@ class Rule(NamedTuple):
             return "note"
         level: Level = "note" if passage.kind in self.notes else "warning"
         if passage.kind in self.blocks and not self._is_harmless(passage, hit) and self._is_malice(passage, hit):
-            level = "error"
-        if level == "error" and self.strangers and names_nobody(passage, hit):
-            level = "warning"
-        return (
-            lowered(level)
-            if passage.kind != "comment" and excused(passage, hit, strings=self.strings or bool(self.malice))
-            else level
-        )
+            level = "warning" if self.strangers and names_nobody(passage, hit) else "error"
+        is_excused = passage.kind != "comment" and excused(passage, hit, strings=self.strings or bool(self.malice))
+        return lowered(level) if is_excused else level
 
     def _is_harmless(self, passage: Passage, hit: re.Match[str]) -> bool:
         """Whether the match changes another machine, has a usual form, or is only mentioned."""
         if self.here and is_image(passage.path):
             return True
         if self.mild and "\n" not in hit.group():
-            line = line_of(passage.body, hit.start())
+            begin, end = line_around(passage.body, hit.start())
+            line = passage.body[begin:end]
             if any(_compiled(source).search(line) for source in self.mild):
                 return True
         return self.ordered and is_mentioned(passage, hit.start())
@@ -133,34 +129,34 @@ class Rule(NamedTuple):
         if passage.kind == "comment" and self.code not in {"hidden-instructions", "unasked"}:
             return True  # the second fact is that people do not see it
         return not self.malice or any(
-            not self._is_known(found.group())
+            not self._is_known(second.group())
             for source in self.malice
-            for found in _compiled(source).finditer(passage.body, begin, end)
+            for second in _compiled(source).finditer(passage.body, begin, end)
         )
 
 
 def _lines_with(needles: Sequence[str], lowered: str) -> list[tuple[int, int]]:
     """Beginning and end of each line with a needle, in order; in a long line, of the part around the needle."""
-    found: dict[int, int] = {}
+    ends: dict[int, int] = {}
     for needle in needles:
         at = lowered.find(needle)
         while at >= 0:
             end = lowered.find("\n", at, at + LONG)
             end = min(at + LONG, len(lowered)) if end < 0 else end
-            found[max(lowered.rfind("\n", max(at - BEFORE, 0), at) + 1, at - BEFORE)] = end
+            ends[max(lowered.rfind("\n", max(at - BEFORE, 0), at) + 1, at - BEFORE)] = end
             at = lowered.find(needle, end)
-    return sorted(found.items())
+    return sorted(ends.items())
 
 
-def _found(source: str, body: str, lines: Sequence[tuple[int, int]]) -> Iterator[re.Match[str]]:
+def _matches(source: str, body: str, lines: Sequence[tuple[int, int]]) -> Iterator[re.Match[str]]:
     """The first match that begins on each of `lines`. A pattern of several lines is searched for in the whole body if
     there are many lines: that costs less than to search the text after each of them."""
-    held, reach = _compiled(source), REACH if "[\\s\\S]" in source else 0
+    pattern, reach = _compiled(source), REACH if "[\\s\\S]" in source else 0
     if reach and len(lines) > FEW:
-        yield from held.finditer(body)
+        yield from pattern.finditer(body)
         return
     for begin, end in lines:
-        hit = held.search(body, begin, end + reach)
+        hit = pattern.search(body, begin, end + reach)
         if hit is not None and hit.start() <= end:
             yield hit
 

@@ -10,7 +10,7 @@ from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
-from navigator_kernel.skills.scan.context import is_aside, line_at
+from navigator_kernel.skills.scan.context import is_aside, line_around, line_at
 from navigator_kernel.skills.scan.finding import MOST, SHOWN, Level, finding
 from navigator_kernel.text import lazy_compile
 
@@ -123,52 +123,42 @@ class Place(Protocol):
 def findings(path: str, text: str, found: Iterable[Place]) -> Iterator[Diagnostic]:
     """Yields one finding per line, of the first kind there, and at most `MOST` per level; the line is shown with
     secrets cut out."""
-    places = sorted(found, key=lambda one: (one.begin, -one.end))
-    spans = _joined(places)
-    told, left = 0, dict.fromkeys(("note", "warning", "error"), MOST)
-    for one in places:
-        line = line_at(text, one.begin)
-        if line == told:
-            continue
-        told = line
-        level = _level(path, text, one)
-        left[level] -= 1
-        if left[level] >= 0:
-            yield finding("secret", level, path, f"holds a secret ({one.kind})", line, _redacted(text, one, spans))
-
-
-def _joined(places: Iterable[Place]) -> list[tuple[int, int]]:
-    """Beginning and end of the text that the places cover together, in order."""
-    spans: list[tuple[int, int]] = []
-    for one in places:
-        if spans and one.begin < spans[-1][1]:
-            spans[-1] = spans[-1][0], max(spans[-1][1], one.end)
+    places = sorted(found, key=lambda place: (place.begin, -place.end))
+    spans: list[tuple[int, int]] = []  # beginning and end of the text that the places cover together, in order
+    for place in places:
+        if spans and place.begin < spans[-1][1]:
+            spans[-1] = spans[-1][0], max(spans[-1][1], place.end)
         else:
-            spans.append((one.begin, one.end))
-    return spans
+            spans.append((place.begin, place.end))
+    last, count = 0, Counter[Level]()
+    for place in places:
+        line = line_at(text, place.begin)
+        if line == last:
+            continue
+        last = line
+        level = _level(path, text, place)
+        count[level] += 1
+        if count[level] <= MOST:
+            shown = _redacted(text, place.begin, spans)
+            yield finding("secret", level, path, f"holds a secret ({place.kind})", line, shown)
 
 
-def _level(path: str, text: str, one: Place) -> Level:
-    value = text[one.begin : one.end]
-    if _GUESSED.search(one.kind) or is_aside(path) or _EXAMPLE.search(value):
+def _level(path: str, text: str, place: Place) -> Level:
+    value = text[place.begin : place.end]
+    if _GUESSED.search(place.kind) or is_aside(path) or _EXAMPLE.search(value) or len(value) < _SHORT:
         return "note"
-    return "note" if len(value) < _SHORT or _bits(value) < _EVEN else "warning"
+    # The Shannon entropy per character
+    bits = -sum(count / len(value) * math.log2(count / len(value)) for count in Counter(value).values())
+    return "note" if bits < _EVEN else "warning"
 
 
-def _bits(value: str) -> float:
-    """The Shannon entropy per character."""
-    return -sum(count / len(value) * math.log2(count / len(value)) for count in Counter(value).values())
-
-
-def _redacted(text: str, one: Place, spans: Sequence[tuple[int, int]]) -> str:
-    """The line of a secret, or the part of a long one around its beginning, with secrets cut out."""
-    low, high = max(one.begin - AROUND, 0), min(one.begin + AROUND, len(text))
-    begin, end = max(text.rfind("\n", low, one.begin) + 1, low), text.find("\n", one.begin, high)
-    end = high if end < 0 else end
-    shown, at = [], begin
-    for held in spans[bisect_right(spans, begin, key=lambda span: span[1]) :]:
-        if held[0] >= end:
+def _redacted(text: str, at: int, spans: Sequence[tuple[int, int]]) -> str:
+    """The line of a secret at `at`, or the part of a long one around it, with all `spans` of secrets cut out."""
+    begin, end = line_around(text, at, AROUND)
+    pieces, at = [], begin
+    for span in spans[bisect_right(spans, begin, key=lambda span: span[1]) :]:
+        if span[0] >= end:
             break
-        shown += [text[at : max(held[0], at)], "[secret]"]
-        at = min(held[1], end)
-    return "".join([*shown, text[at:end]]) or "[secret]"
+        pieces += [text[at : max(span[0], at)], "[secret]"]
+        at = min(span[1], end)
+    return "".join([*pieces, text[at:end]]) or "[secret]"

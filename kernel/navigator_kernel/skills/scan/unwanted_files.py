@@ -46,7 +46,7 @@ class Imports(Struct):
         stream, ended = io.BytesIO(data), 0
         while stream.tell() < len(data):
             try:
-                self._pickle(stream)
+                self._read_one(stream)
             except Exception:  # noqa: BLE001 - bytes that are not a pickle fail in many ways
                 self.whole = self.whole and ended >= _TORCH
                 return
@@ -55,46 +55,42 @@ class Imports(Struct):
                 return
             ended += 1
 
-    def _pickle(self, stream: io.BytesIO) -> None:
+    def _read_one(self, stream: io.BytesIO) -> None:
+        """Follows the texts that the operations of one pickle put on the stack and take from it."""
         stack: list[object] = []
         memo: dict[object, object] = {}
-        for code, given, _ in pickletools.genops(stream):
+        for code, argument, _ in pickletools.genops(stream):
             self.steps -= 1
             if self.steps <= 0:
                 return
             if code.name in {"GLOBAL", "INST"}:
-                module, _, name = str(given).partition(" ")
+                module, _, name = str(argument).partition(" ")
                 self.names.append((module, name))
             elif code.name == "STACK_GLOBAL":
-                self.names.append(_pair(*stack[-2:]))
+                of, own = stack[-2:]
+                self.names.append((of, own) if isinstance(of, str) and isinstance(own, str) else ("", ""))
             if code.name in _KEEP:
-                memo[len(memo) if given is None else given] = stack[-1]
-            else:
-                _moved(stack, code, memo[given] if code.name in _FETCH else given)
-
-
-def _moved(stack: list[object], code: pickletools.OpcodeInfo, given: object) -> None:
-    """Takes from the stack what the operation takes, and puts on it what the operation puts: texts as they are."""
-    taken = code.stack_before
-    if pickletools.markobject in taken or (code.name == "POP" and stack[-1] is _MARK):
-        while stack.pop() is not _MARK:
-            pass
-        taken = taken[: taken.index(pickletools.markobject)] if pickletools.markobject in taken else []
-    if len(taken) > len(stack):
-        raise IndexError(code.name)
-    kept = stack[-1] if code.name == "DUP" else given if code.name not in _NO_TEXT else None
-    del stack[len(stack) - len(taken) :]
-    put = kept if isinstance(kept, str) else None
-    stack.extend(_MARK if kind is pickletools.markobject else put for kind in code.stack_after)
-
-
-def _pair(module: object, name: object) -> tuple[str, str]:
-    return (module, name) if isinstance(module, str) and isinstance(name, str) else ("", "")
+                memo[len(memo) if argument is None else argument] = stack[-1]
+                continue
+            value = memo[argument] if code.name in _FETCH else argument
+            operands = code.stack_before
+            if pickletools.markobject in operands or (code.name == "POP" and stack[-1] is _MARK):
+                while stack.pop() is not _MARK:
+                    pass
+                is_marked = pickletools.markobject in operands
+                operands = operands[: operands.index(pickletools.markobject)] if is_marked else []
+            if len(operands) > len(stack):
+                raise IndexError(code.name)
+            result = stack[-1] if code.name == "DUP" else value if code.name not in _NO_TEXT else None
+            del stack[len(stack) - len(operands) :]
+            text = result if isinstance(result, str) else None
+            stack.extend(_MARK if kind is pickletools.markobject else text for kind in code.stack_after)
 
 
 _PICKLES = (".pkl", ".pickle", ".dill", ".joblib", ".sav")
 _NAMES = (*_PICKLES, ".pt", ".pth", ".ckpt", ".npy", ".npz", ".bin", ".model")
 _PACKED = lazy_compile(r"\.(?:gz|bz2|xz|lzma|z|zst|lz4)$")
+_NUMPY = b"\x93NUMPY"
 _PROTOCOLS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 _MOST = 16 * 1024 * 1024  # decompressed bytes of pickles that are checked in one file
 # Imports of plain model data: from these packages, classes, number types and the functions that rebuild objects
@@ -121,80 +117,72 @@ def model_findings(path: str, data: bytes) -> Iterator[Diagnostic]:
     begun = data.startswith(_PROTOCOLS)
     if not (begun or low.endswith(_NAMES)):
         return
-    found, packed = Imports(), data.startswith(b"PK\x03\x04")
-    _read(data, found)
+    imports, packed = Imports(), data.startswith(b"PK\x03\x04")
+    if packed:
+        _read_archive(data, imports)
+    elif data.startswith(_NUMPY):
+        _read_numpy(data, imports)
+    else:
+        imports.read(_unpacked(data, imports))
     # Bytes of another format may look like an import, but with a name that no module has
     surely = begun or packed or low.endswith(_PICKLES)
-    names = [name for name in found.names if surely or all(map(_NAME.fullmatch, name))]
-    strange = next((f"{module}.{name}" for module, name in names if _is_strange(module, name)), "")
-    if strange:
-        imports = f"a pickle that imports {strange.strip('.') or 'a name it computes'}"
-        kind = f"archive with {imports}" if packed else imports
-        yield finding(
-            "pickled-model", "warning", path, "runs code of its own when it is loaded", None, kind, judged=data
-        )
-    elif not found.whole and (surely or names):
+    names = [name for name in imports.names if surely or all(map(_NAME.fullmatch, name))]
+    for module, name in names:
+        rebuilds = all(_REBUILT.fullmatch(part) and part not in _RUNS for part in name.split("."))
+        if module.partition(".")[0] in _PACKAGES and rebuilds:
+            continue
+        shown = f"a pickle that imports {f'{module}.{name}'.strip('.') or 'a name it computes'}"
+        kind = f"archive with {shown}" if packed else shown
+        message = "runs code of its own when it is loaded"
+        yield finding("pickled-model", "warning", path, message, None, kind, judged=data)
+        return
+    if not imports.whole and (surely or names):
         message = "not all of it was scanned: its pickles cannot be read to their end"
         yield finding(NOT_SCANNED, "warning", path, message, None, f"a model file of {len(data):,} bytes", judged=data)
 
 
-def _is_strange(module: str, name: str) -> bool:
-    """Whether an import does more than rebuild plain model data."""
-    plain = all(_REBUILT.fullmatch(part) and part not in _RUNS for part in name.split("."))
-    return module.partition(".")[0] not in _PACKAGES or not plain
-
-
-def _read(data: bytes, found: Imports) -> None:
-    if data.startswith(b"PK\x03\x04"):
-        _read_archive(data, found)
-    elif data.startswith(b"\x93NUMPY"):
-        _read_numpy(data, found)
-    else:
-        found.read(_unpacked(data, found))
-
-
-def _read_archive(data: bytes, found: Imports) -> None:
-    left = _MOST
+def _read_archive(data: bytes, imports: Imports) -> None:
+    remaining = _MOST
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as pack:
-            for one in pack.infolist():
-                if not one.filename.lower().endswith((".pkl", ".npy")):
+            for entry in pack.infolist():
+                if not entry.filename.lower().endswith((".pkl", ".npy")):
                     continue
-                with pack.open(one) as member:
-                    held = member.read(left + 1)
-                left -= len(held)
-                if left < 0:
-                    found.whole = False
+                with pack.open(entry) as member:
+                    content = member.read(remaining + 1)
+                remaining -= len(content)
+                if remaining < 0:
+                    imports.whole = False
                     return
-                _read_numpy(held, found) if held.startswith(b"\x93NUMPY") else found.read(held)
+                _read_numpy(content, imports) if content.startswith(_NUMPY) else imports.read(content)
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, NotImplementedError, RuntimeError, EOFError):
-        found.whole = False
+        imports.whole = False
 
 
-def _read_numpy(data: bytes, found: Imports) -> None:
+def _read_numpy(data: bytes, imports: Imports) -> None:
     """An array of objects is a pickle behind a header (numpy.lib.format)."""
     size, begin = (2, 10) if data[6:7] == b"\x01" else (4, 12)
     end = begin + int.from_bytes(data[8 : 8 + size], "little")
     if _OBJECT_TYPE.search(data[begin:end]):
-        found.read(data[end:])
+        imports.read(data[end:])
 
 
-def _unpacked(data: bytes, found: Imports) -> bytes:
+def _unpacked(data: bytes, imports: Imports) -> bytes:
     """The data behind zlib, gzip, bzip2 or xz, as joblib and pandas write it; `data` itself if it is not compressed."""
     try:
         if data.startswith((b"\x1f\x8b", b"x\x01", b"x\x5e", b"x\x9c", b"x\xda")):
-            held = zlib.decompressobj(47).decompress(data, _MOST + 1)
+            unpacked = zlib.decompressobj(47).decompress(data, _MOST + 1)
         elif data.startswith(b"BZh"):
-            held = bz2.BZ2Decompressor().decompress(data, _MOST + 1)
+            unpacked = bz2.BZ2Decompressor().decompress(data, _MOST + 1)
         elif data.startswith((b"\xfd7zXZ\0", b"\x5d\0\0")):
-            held = lzma.LZMADecompressor(memlimit=256 * 1024 * 1024).decompress(data, _MOST + 1)
+            unpacked = lzma.LZMADecompressor(memlimit=256 * 1024 * 1024).decompress(data, _MOST + 1)
         else:
             return data
     except (zlib.error, OSError, lzma.LZMAError, EOFError):
-        found.whole = False
+        imports.whole = False
         return b""
-    found.whole = found.whole and len(held) <= _MOST
-    return held[:_MOST]
+    imports.whole = imports.whole and len(unpacked) <= _MOST
+    return unpacked[:_MOST]
 
 
 _HOSTS = r"\.(?:claude|codex|gemini|cursor|windsurf|vscode|agents|opencode|github/copilot)"
@@ -237,52 +225,76 @@ _BYTECODE = lazy_compile(r"(?:__pycache__/)?(?<![^/.])([^/.]++)(?:\.[\w-]+)?\.py
 
 
 def findings(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
-    if (_STARTED.search(path) and _starts_something(path, data)) or _is_settings(path, data):
-        yield from _started(path, data, files)
+    if _is_started(path, data):
+        yield _started(path, data, files)
     elif _INSTRUCTIONS.search(path):
         message = "an agent may read these instructions by itself, without choosing the skill"
         yield _of_file("shipped-instructions", "note", path, data, message)
-    elif _PACKAGE.search(path) and (command := _installing(data)):
-        message = "a package runs this while it is installed"
-        yield finding("shipped-start", "error", path, message, _line_of(command, data), command)
+    elif _PACKAGE.search(path):
+        package = _json(data)
+        scripts = package.get("scripts") if isinstance(package, dict) else None
+        commands = [scripts.get(name) for name in _INSTALLED] if isinstance(scripts, dict) else []
+        command = next((one for one in commands if isinstance(one, str) and _ACTS.search(one)), "")
+        if command:
+            # The line of the text in the file, however it is escaped there
+            text = data.decode(json.detect_encoding(data), "replace")
+            at = next((hit.start() for hit in _STRING.finditer(text) if _json(hit[0]) == command), 0)
+            message = "a package runs this while it is installed"
+            yield finding("shipped-start", "error", path, message, text.count("\n", 0, at) + 1, command)
     if data.startswith(_LFS):
         size = _LFS_SIZE.search(data)
         message = (
             "a pointer of Git LFS stands in the file's place: its contents are kept elsewhere and were not fetched"
         )
-        told = f"{int(size[1]):,} bytes are missing" if size else "its contents are missing"
-        yield finding("lfs-pointer", "warning", path, message, None, told, judged=data)
+        missing = f"{int(size[1]):,} bytes are missing" if size else "its contents are missing"
+        yield finding("lfs-pointer", "warning", path, message, None, missing, judged=data)
     elif _PROGRAM.search(path) or data.startswith(_MAGIC) or (_PYTHON.match(data) and b"\x00" in data[:16]):
-        yield _program(path, data, files)
+        source = _BYTECODE.sub(r"\1.py", path)
+        level: Level = "error"
+        if source == path or source not in files:
+            message = "a program comes without its source"
+        elif data[4:5] == bytes([_UNCHECKED]):
+            message = "Python takes this compiled file whatever its source says"
+        else:
+            level, message = "warning", "a compiled file is beside its source"
+        yield _of_file("unreadable-program", level, path, data, message)
     else:
         yield from model_findings(path, data)
 
 
-def _started(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
+def _is_started(path: str, data: bytes) -> bool:
+    """Whether a host starts the file by itself and the file starts something, or it has the form of a host's own
+    settings, whatever its name."""
+    name = path.lower()
+    if _STARTED.search(path):
+        if name.endswith(".pth"):  # Python code, or the weights of a model
+            starts = data.lstrip().startswith(b"import")
+        elif not name.endswith(".json") or _SETTINGS.search(path):
+            starts = data.strip() not in {b"", b"{}"}
+        elif (value := _json(data)) is None:
+            starts = bool(_CONFIGURED.search(data.decode("utf-8", "replace")))
+        else:
+            starts = _names_command(value)
+        if starts:
+            return True
+    if name.endswith(".toml"):
+        return b"[mcp_servers." in data
+    is_settings = name.endswith((".json", ".jsonc")) and any(word in data for word in _WORDS)
+    return is_settings and _names_command(_json(data))
+
+
+def _started(path: str, data: bytes, files: Mapping[str, bytes]) -> Diagnostic:
     """A file that a host starts is not harmful by itself; one that fetches, sends or allows everything is."""
     text = data.decode("utf-8", "replace")
-    named = [held for name, held in files.items() if name != path and name.rpartition("/")[2] in text and len(name) > 3]
+    named = [file for name, file in files.items() if name != path and name.rpartition("/")[2] in text and len(name) > 3]
     hit = _ACTS.search(text)
-    acts = hit or any(_ACTS.search(held.decode("utf-8", "replace")) for held in named[:8])
-    level: Level = "error" if acts and not is_aside(path) else "warning"
-    if path.endswith(".pth"):
-        level = "error"
-    at = hit.start() if hit else 0
-    lines = text.split("\n")
-    number = text.count("\n", 0, at)
-    shown = lines[number] if lines[number].strip() else text.strip()[:80] or "(empty)"
+    acts = hit or any(_ACTS.search(file.decode("utf-8", "replace")) for file in named[:8])
+    level: Level = "error" if path.endswith(".pth") or (acts and not is_aside(path)) else "warning"
+    number = text.count("\n", 0, hit.start()) if hit else 0
+    line = text.split("\n")[number]
+    shown = line if line.strip() else text.strip()[:80] or "(empty)"
     message = "a host may start this by itself: hooks, servers or tasks come with the skill"
-    yield finding("shipped-start", level, path, message, number + 1, shown, judged=data or shown)
-
-
-def _program(path: str, data: bytes, files: Mapping[str, bytes]) -> Diagnostic:
-    source = _BYTECODE.sub(r"\1.py", path)
-    if source == path or source not in files:
-        return _of_file("unreadable-program", "error", path, data, "a program comes without its source")
-    if data[4:5] == bytes([_UNCHECKED]):
-        message = "Python takes this compiled file whatever its source says"
-        return _of_file("unreadable-program", "error", path, data, message)
-    return _of_file("unreadable-program", "warning", path, data, "a compiled file is beside its source")
+    return finding("shipped-start", level, path, message, number + 1, shown, judged=data or shown)
 
 
 def _of_file(code: str, level: Level, path: str, data: bytes, message: str) -> Diagnostic:
@@ -292,40 +304,6 @@ def _of_file(code: str, level: Level, path: str, data: bytes, message: str) -> D
     kind = f"{len(data):,} bytes that begin with {data[:8].hex(' ') or 'nothing'}"
     line = data[: len(data) - len(data.lstrip())].count(b"\n") + 1 if readable else None
     return finding(code, level, path, message, line if text else None, text or kind, judged=data or kind)
-
-
-def _installing(data: bytes) -> str:
-    """The package's installation command that fetches, sends or decodes; empty if there is none."""
-    held = _json(data)
-    scripts = held.get("scripts") if isinstance(held, dict) else None
-    commands = [scripts.get(name) for name in _INSTALLED] if isinstance(scripts, dict) else []
-    return next((one for one in commands if isinstance(one, str) and _ACTS.search(one)), "")
-
-
-def _line_of(value: str, data: bytes) -> int:
-    """The line of the string `value` in the JSON text `data`, however it is escaped there."""
-    text = data.decode(json.detect_encoding(data), "replace")
-    at = next((hit.start() for hit in _STRING.finditer(text) if _json(hit[0]) == value), 0)
-    return text.count("\n", 0, at) + 1
-
-
-def _is_settings(path: str, data: bytes) -> bool:
-    """Whether the file has the form of a host's own settings, whatever its name."""
-    name = path.lower()
-    if name.endswith(".toml"):
-        return b"[mcp_servers." in data
-    if not name.endswith((".json", ".jsonc")) or not any(word in data for word in _WORDS):
-        return False
-    return _names_command(_json(data))
-
-
-def _starts_something(path: str, data: bytes) -> bool:
-    if path.lower().endswith(".pth"):  # Python code, or the weights of a model
-        return data.lstrip().startswith(b"import")
-    if not path.lower().endswith(".json") or _SETTINGS.search(path):
-        return data.strip() not in {b"", b"{}"}
-    held = _json(data)
-    return bool(_CONFIGURED.search(data.decode("utf-8", "replace"))) if held is None else _names_command(held)
 
 
 def _json(data: bytes | str) -> object:
@@ -338,13 +316,13 @@ def _json(data: bytes | str) -> object:
 
 def _names_command(value: object) -> bool:
     """Whether `value` names a command or a server at any depth."""
-    left = [value]
-    while left:
-        held = left.pop()
-        if isinstance(held, dict):
-            if any(held.get(key) for key in ("command", "hooks", "mcpServers", "servers", "tasks", "url", *_COMMANDS)):
+    values = [value]
+    while values:
+        item = values.pop()
+        if isinstance(item, dict):
+            if any(item.get(key) for key in ("command", "hooks", "mcpServers", "servers", "tasks", "url", *_COMMANDS)):
                 return True
-            left += held.values()
-        elif isinstance(held, list):
-            left += held
+            values += item.values()
+        elif isinstance(item, list):
+            values += item
     return False

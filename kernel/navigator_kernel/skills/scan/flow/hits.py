@@ -56,16 +56,9 @@ def hits(passage: Passage, may: frozenset[str]) -> Iterator[Hit]:
     """Yields the hits in a passage; `may` contains the patterns that may match it."""
     if passage.kind not in KINDS or not is_possible(may):
         return
-    for hit in _followed(passage, may):
-        mild = passage.kind != "comment" and (is_aside(passage.path) or warned_of(passage, hit.at))
-        yield hit._replace(level=less(hit.level)) if mild else hit
-
-
-def _followed(passage: Passage, may: frozenset[str]) -> Iterator[Hit]:
     is_python = passage.path.lower().endswith((".py", ".pyw"))
     may_be_python = (is_python or passage.kind == "fence") and not may.isdisjoint(ANY_ACT)
-    found = list(of_python(passage.body)) if may_be_python else []
-    if found or is_python:
-        yield from found
-        return
-    yield from of_text(passage.body, may)
+    in_python = list(of_python(passage.body)) if may_be_python else []
+    for hit in in_python if in_python or is_python else of_text(passage.body, may):
+        mild = passage.kind != "comment" and (is_aside(passage.path) or warned_of(passage, hit.at))
+        yield hit._replace(level=less(hit.level)) if mild else hit

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from navigator_kernel.skills.scan.rule import Hit
@@ -31,29 +30,30 @@ TEXT_LIMIT, LARGE = 2_000, 10**12  # characters of a constant that are kept; int
 
 def nodes_of(tree: ast.AST) -> list[ast.AST]:
     """The nodes of `ast.walk` without contexts, in the same order, in a fraction of the time."""
-    found = [tree]
-    for node in found:  # the list grows during the loop
-        for held in vars(node).values():
-            if held.__class__ in _NO_NODES:
+    nodes = [tree]
+    for node in nodes:  # the list grows during the loop
+        for value in vars(node).values():
+            if value.__class__ in _NO_NODES:
                 continue
-            if isinstance(held, list):
-                found += [one for one in held if isinstance(one, ast.AST)]
-            elif isinstance(held, ast.AST) and not isinstance(held, ast.expr_context):
-                found.append(held)
-    return found
+            if isinstance(value, list):
+                nodes += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                nodes.append(value)
+    return nodes
 
 
 def names_of(nodes: Iterable[ast.AST]) -> Mapping[str, str]:
     """The full name of each imported name."""
-    found: dict[str, str] = {}
+    full: dict[str, str] = {}
     for node in nodes:
         if isinstance(node, ast.Import):
-            for one in node.names:
-                found[one.asname or one.name.partition(".")[0]] = one.name if one.asname else one.name.partition(".")[0]
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                full[alias.asname or top] = alias.name if alias.asname else top
         elif isinstance(node, ast.ImportFrom) and node.module:
-            for one in node.names:
-                found[one.asname or one.name] = f"{node.module}.{one.name}"
-    return found
+            for alias in node.names:
+                full[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    return full
 
 
 def name_of(node: ast.expr, full: Mapping[str, str]) -> str:
@@ -72,13 +72,6 @@ def text_of(node: ast.expr | None, known: Mapping[str, ast.expr]) -> str:
     return _Text(known).of(node, 0)
 
 
-def _said(value: object) -> str:
-    """The text of a constant; empty for a long number, which Python refuses to convert to text."""
-    if isinstance(value, int):
-        return str(value) if abs(value) < LARGE else ""
-    return value[:TEXT_LIMIT] if isinstance(value, str) else ""
-
-
 class _Text:
     """Builds one text from at most `MANY` expressions, because names may refer to each other many times."""
 
@@ -91,7 +84,9 @@ class _Text:
             return ""
         deep += 1
         if isinstance(node, ast.Constant):
-            return _said(node.value)
+            if isinstance(node.value, int):
+                return str(node.value) if abs(node.value) < LARGE else ""  # Python refuses to convert a long number
+            return node.value[:TEXT_LIMIT] if isinstance(node.value, str) else ""
         if isinstance(node, ast.Name):
             return self.of(self._known[node.id], deep) if node.id in self._known else ""
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -110,9 +105,9 @@ class _Text:
         own = node.func.value if isinstance(node.func, ast.Attribute) else None
         args = node.args[: self._left]
         if name == "join" and own is not None and len(args) == 1:
-            held = self._known.get(args[0].id, args[0]) if isinstance(args[0], ast.Name) else args[0]
-            parts = held.elts[: self._left] if isinstance(held, ast.List | ast.Tuple) else []
-            return self.of(own, deep).join(self.of(one, deep) for one in parts)
+            joined = self._known.get(args[0].id, args[0]) if isinstance(args[0], ast.Name) else args[0]
+            parts = joined.elts[: self._left] if isinstance(joined, ast.List | ast.Tuple) else []
+            return self.of(own, deep).join(self.of(part, deep) for part in parts)
         if name in {"join", "Path", "joinpath", "PurePath", "expanduser"}:
             first = [own] if own is not None and name in {"joinpath", "expanduser"} else []
             return "/".join(text for one in (*first, *args) if (text := self.of(one, deep)))
@@ -191,8 +186,8 @@ _RUNNING = frozenset({"exec_module", "getattr"})
 _MAKING = frozenset({"chr", "urlretrieve"})
 # One search covers many names or texts, one on each line
 _RUNS, _MAKES, _SENDS, _STARTED = (
-    lazy_compile("|".join(one.pattern for one in held), re.MULTILINE)
-    for held in ((RUNS, STARTS), (DECODES, FETCHES), (SENDS, LOOKS_UP), (STARTED,))
+    lazy_compile("|".join(pattern.pattern for pattern in patterns), re.MULTILINE)
+    for patterns in ((RUNS, STARTS), (DECODES, FETCHES), (SENDS, LOOKS_UP), (STARTED,))
 )
 
 
@@ -206,9 +201,9 @@ def may_act(nodes: Sequence[ast.AST], full: Mapping[str, str], known: Mapping[st
     if runs and (not last.isdisjoint(_MAKING) or _MAKES.search(lines) or any(map(_is_made, nodes))):
         return True
     sends, writes = _SENDS.search(lines), not last.isdisjoint(WRITES)
-    if sends and (
-        "getenv" in last or any(isinstance(node, ast.Attribute) and node.attr == "environ" for node in nodes)
-    ):
+    if sends and "getenv" in last:
+        return True
+    if sends and any(isinstance(node, ast.Attribute) and node.attr == "environ" for node in nodes):
         return True
     texts = "\n".join(_texts(nodes, known)) if sends or writes else ""
     if sends and (STORE.search(texts) or any(map(_is_private, nodes))):
@@ -259,42 +254,43 @@ def hits(body: str) -> Iterator[Hit]:
         nodes = nodes_of(tree)
         if len(nodes) > MOST:
             raise RecursionError
-        found = _Flow(tree, nodes).found()
+        results = _Flow(tree, nodes).results()
     except (RecursionError, MemoryError):
         yield Hit(NOT_SCANNED, 0, "warning", "not all of it was scanned: too much of it is one Python module")
         return
     starts = [0, *(hit.end() for hit in _BREAK.finditer(body))]
-    for (number, code), (level, message) in sorted(found.items()):
+    for (number, code), (level, message) in sorted(results.items()):
         yield Hit(code, starts[min(number - 1, len(starts) - 1)], level, message, whole=True)
 
 
 class _Flow:
     def __init__(self, tree: ast.Module, nodes: Sequence[ast.AST]) -> None:
         self._tree, self._nodes = tree, nodes
-        self._held: dict[tuple[str, str], Marks] = defaultdict(lambda: NONE)
+        self._marks: dict[tuple[str, str], Marks] = defaultdict(lambda: NONE)  # by scope and name
         self._full = names_of(nodes)
         self._functions: dict[str, _Definition] = {node.name: node for node in nodes if isinstance(node, _Definition)}
-        self._texts: dict[str, ast.expr] = {}
-        self._found: dict[tuple[int, str], tuple[Level, str]] = {}
-        self._wraps: dict[str, set[str]] = defaultdict(set)
+        self._values: dict[str, ast.expr] = {}  # the expressions that names are set to
+        self._results: dict[tuple[int, str], tuple[Level, str]] = {}
+        self._wraps: dict[str, set[str]] = defaultdict(set)  # data written to a name is also written to these names
         self._seen: dict[tuple[ast.expr, str], Marks] = {}  # marks of the expressions in the current statement
-        self._said: dict[ast.expr, str] = {}
+        self._texts: dict[ast.expr, str] = {}
         self._acting: dict[ast.expr, bool] = {}
         self._guards = 0
         for node in nodes:
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-                self._texts.setdefault(node.targets[0].id, node.value)
+                self._values.setdefault(node.targets[0].id, node.value)
 
-    def found(self) -> Mapping[tuple[int, str], tuple[Level, str]]:
-        if not may_act(self._nodes, self._full, self._texts):
+    def results(self) -> Mapping[tuple[int, str], tuple[Level, str]]:
+        """The level and the message of each finding, by its line and rule."""
+        if not may_act(self._nodes, self._full, self._values):
             return {}
         for _ in range(ROUNDS):
-            before = sum(map(len, self._held.values()))
-            self._found.clear()
+            before = sum(map(len, self._marks.values()))
+            self._results.clear()
             self._block(self._tree.body, "")
-            if sum(map(len, self._held.values())) == before:
+            if sum(map(len, self._marks.values())) == before:
                 break
-        return self._found
+        return self._results
 
     def _block(self, body: list[ast.stmt], scope: str) -> None:
         for node in body:
@@ -318,45 +314,37 @@ class _Flow:
             self._bind(node.target, self._of(node.iter, scope), scope)
         elif isinstance(node, ast.With | ast.AsyncWith):
             for item in node.items:
-                marks = self._of(item.context_expr, scope)
-                if item.optional_vars is not None:
-                    self._bind(item.optional_vars, marks, scope)
-                self._wrap(item.optional_vars, item.context_expr)
+                made, name = item.context_expr, item.optional_vars
+                marks = self._of(made, scope)
+                if name is not None:
+                    self._bind(name, marks, scope)
+                if isinstance(name, ast.Name) and isinstance(made, ast.Call):
+                    self._wraps[name.id] |= {argument.id for argument in made.args if isinstance(argument, ast.Name)}
         elif isinstance(node, ast.Return):
-            self._hold(("return", scope), self._of(node.value, scope) if node.value else NONE)
+            self._add("return", scope, self._of(node.value, scope) if node.value else NONE)
         elif isinstance(node, ast.Expr):
             self._of(node.value, scope)
         else:
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
                     self._of(child, scope)
-        guard = isinstance(node, ast.If) and any(
-            isinstance(one, ast.Constant) and isinstance(one.value, str) and PRIVATE_FILE.search(one.value)
-            for one in ast.walk(node.test)
-        )
+        guard = isinstance(node, ast.If) and any(map(_is_private, ast.walk(node.test)))
         self._guards += guard
-        for name in ("body", "orelse", "finalbody"):
-            self._block(getattr(node, name, []), scope)
+        for part in ("body", "orelse", "finalbody"):
+            self._block(getattr(node, part, []), scope)
         self._guards -= guard
-        for handler in getattr(node, "handlers", []):
-            self._block(handler.body, scope)
-        for case in getattr(node, "cases", []):
-            self._block(case.body, scope)
+        for branch in (*getattr(node, "handlers", []), *getattr(node, "cases", [])):
+            self._block(branch.body, scope)
 
-    def _wrap(self, name: ast.expr | None, made: ast.expr) -> None:
-        """Notes that data written to `name` is also written to the arguments of the call `made`."""
-        if isinstance(name, ast.Name) and isinstance(made, ast.Call):
-            self._wraps[name.id] |= {one.id for one in made.args if isinstance(one, ast.Name)}
-
-    def _hold(self, key: tuple[str, str], marks: Marks) -> None:
+    def _add(self, scope: str, name: str, marks: Marks) -> None:
         if marks:
-            self._held[key] |= marks
+            self._marks[scope, name] |= marks
 
     def _bind(self, target: ast.expr, marks: Marks, scope: str) -> None:
         if isinstance(target, ast.Name):
-            self._hold((scope, target.id), marks)
+            self._add(scope, target.id, marks)
             for name in self._wraps.get(target.id, ()):
-                self._hold((scope, name), marks & {"secret", "environment"})
+                self._add(scope, name, marks & {"secret", "environment"})
         elif isinstance(target, ast.Starred | ast.Subscript | ast.Attribute):
             self._bind(target.value, marks, scope)
         elif isinstance(target, ast.Tuple | ast.List):
@@ -366,27 +354,26 @@ class _Flow:
     def _of(self, node: ast.expr, scope: str) -> Marks:
         """The marks of an expression, cached for each statement: without the cache, the work would double on each
         level."""
-        held = self._seen.get((node, scope))
-        if held is None:
-            held = self._seen[node, scope] = self._inner(node, scope) | self._places(node)
-        return held
-
-    def _places(self, node: ast.expr) -> Marks:
+        if (marks := self._seen.get((node, scope))) is not None:
+            return marks
+        marks = self._inner(node, scope)
         text = self._text(node) if isinstance(node, ast.BinOp | ast.Call | ast.Constant | ast.JoinedStr) else ""
-        if not text or len(text) >= LONG:
-            return NONE
-        tokens = [f"{FOR}{hit[0]}" for hit in tokens_read(text)] or [FOR]
-        marks = frozenset({"store", *tokens}) if STORE.search(text) else NONE
-        return marks | {"started"} if STARTED.search(text) else marks
+        if text and len(text) < LONG:  # it may be a path
+            if STORE.search(text):
+                marks |= {"store", *([f"{FOR}{hit[0]}" for hit in tokens_read(text)] or [FOR])}
+            if STARTED.search(text):
+                marks |= {"started"}
+        self._seen[node, scope] = marks
+        return marks
 
     def _text(self, node: ast.expr) -> str:
-        if node not in self._said:
-            self._said[node] = text_of(node, self._texts)
-        return self._said[node]
+        if node not in self._texts:
+            self._texts[node] = text_of(node, self._values)
+        return self._texts[node]
 
     def _inner(self, node: ast.expr, scope: str) -> Marks:
         if isinstance(node, ast.Name):
-            return self._held[scope, node.id] | self._held["", node.id]
+            return self._marks[scope, node.id] | self._marks["", node.id]
         if isinstance(node, ast.Call):
             return self._call(node, scope)
         if isinstance(node, ast.Attribute):
@@ -411,10 +398,10 @@ class _Flow:
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: str) -> Marks:
         marks = NONE
-        for one in node.generators:
-            held = self._of(one.iter, scope)
-            self._bind(one.target, held, scope)
-            marks |= held - {"environment"} if isinstance(one.target, ast.Tuple) and one.ifs else held
+        for loop in node.generators:
+            items = self._of(loop.iter, scope)
+            self._bind(loop.target, items, scope)
+            marks |= items - {"environment"} if isinstance(loop.target, ast.Tuple) and loop.ifs else items
         parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
         for part in parts:
             marks |= self._of(part, scope)
@@ -444,10 +431,10 @@ class _Flow:
         if last in {"getenv"} or (last == "get" and "environment" in receiver):
             return self._picked(frozenset({"environment"}), node.args[0]) if node.args else NONE
         if function := self._functions.get(last):
-            names = [one.arg for one in function.args.args]
+            names = [parameter.arg for parameter in function.args.args]
             for key, marks in [*zip(names[-len(given) :] if given else [], given, strict=False), *named.items()]:
-                self._hold((function.name, key), marks)
-            return self._held["return", function.name] | (everything & {"secret"})
+                self._add(function.name, key, marks)
+            return self._marks["return", function.name] | (everything & {"secret"})
         if last in READS and ("store" in everything or (self._guards and last in {"open", "read_text", "read_bytes"})):
             everything |= {"secret"}
             given = [marks | {"secret"} for marks in given]
@@ -459,16 +446,12 @@ class _Flow:
             self._bind(node.args[1], frozenset({"saved"}), scope)
             return frozenset({"saved"})
         if last in {"write_bytes", "write_text", "write"} and "fetched" in everything:
-            self._bind(
-                node.func.value if isinstance(node.func, ast.Attribute) else node.func, frozenset({"saved"}), scope
-            )
+            target = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+            self._bind(target, frozenset({"saved"}), scope)
         if last == "getattr" and len(node.args) > 1 and self._text(node.args[1]) in {"exec", "eval", "system"}:
             return frozenset({"runner"})
-        if (
-            DECODES.search(name)
-            or any(isinstance(one, ast.Name) and one.id == "chr" for one in node.args)
-            or last == "chr"
-        ):
+        gets_chr = any(isinstance(argument, ast.Name) and argument.id == "chr" for argument in node.args)
+        if last == "chr" or gets_chr or DECODES.search(name):
             return everything | {"decoded"}
         if FETCHES.search(name):
             return (everything - {"environment"}) | {"fetched"}
@@ -479,7 +462,7 @@ class _Flow:
     ) -> None:
         last = name.rpartition(".")[2]
         made = self._of(node.func, scope) if not isinstance(node.func, ast.Name | ast.Attribute) else NONE
-        runner = "runner" in made or (isinstance(node.func, ast.Name) and "runner" in self._held[scope, node.func.id])
+        runner = "runner" in made or (isinstance(node.func, ast.Name) and "runner" in self._marks[scope, node.func.id])
         first = given[0] if given else NONE
         if RUNS.search(name) or runner:
             self._run(node, NONE.union(*given), exact=True)
@@ -504,7 +487,8 @@ class _Flow:
         elif SENDS.search(name):
             self._send(node, given, named)
         elif last in WRITES and "started" in receiver.union(*given):
-            self._write(node)
+            level: Level = "error" if any(map(self._acts, node.args)) else "warning"
+            self._tell(node, "persistence", level, "writes to files that are started or read automatically later")
 
     def _run(self, node: ast.Call, marks: Marks, *, exact: bool) -> None:
         if "decoded" in marks:
@@ -513,24 +497,16 @@ class _Flow:
             level: Level = "error" if exact else "warning"
             self._tell(node, "fetch-execute", level, "runs code that it fetches")
 
-    def _write(self, node: ast.Call) -> None:
-        bad = any(self._acts(one) for arg in node.args for one in (arg, *self._meant(arg)))
-        self._tell(
-            node,
-            "persistence",
-            "error" if bad else "warning",
-            "writes to files that are started or read automatically later",
-        )
-
-    def _meant(self, node: ast.expr) -> list[ast.expr]:
-        """The expressions that the names in `node` were set from, if they are known."""
-        return [self._texts[one.id] for one in ast.walk(node) if isinstance(one, ast.Name) and one.id in self._texts]
-
     def _acts(self, node: ast.expr) -> bool:
-        if node not in self._acting:
-            texts = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant))
-            self._acting[node] = any(isinstance(text, str) and ACTS.search(text) for text in texts)
-        return self._acting[node]
+        """Whether what is written has a text that acts, in `node` itself or in what its names were set to."""
+        names = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
+        for value in (node, *(self._values[name] for name in names if name in self._values)):
+            if value not in self._acting:
+                texts = (part.value for part in ast.walk(value) if isinstance(part, ast.Constant))
+                self._acting[value] = any(isinstance(text, str) and ACTS.search(text) for text in texts)
+            if self._acting[value]:
+                return True
+        return False
 
     def _send(self, node: ast.Call, given: list[Marks], named: Mapping[str, Marks]) -> None:
         texts = [self._text(one) for one in node.args]
@@ -551,5 +527,5 @@ class _Flow:
 
     def _tell(self, node: ast.Call, code: str, level: Level, message: str) -> None:
         key = (node.lineno, code)
-        if key not in self._found or level == "error":
-            self._found[key] = level, message
+        if key not in self._results or level == "error":
+            self._results[key] = level, message

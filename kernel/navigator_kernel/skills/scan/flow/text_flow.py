@@ -64,7 +64,7 @@ _STARTS_PROGRAM = lazy_compile(r"sh$|exec|iex|invoke-", re.IGNORECASE)
 
 _READS = (SHELL_STORE, ENVIRONMENT, TOKENS)
 _HALVES = ((_READS, (SENDS, _OPENS)), ((_DECODES, _FETCHES), (_RUNS, _CONSTRUCTOR)))  # both halves of each flow
-SOURCES = tuple(held.pattern for halves in _HALVES for half in halves for held in half)
+SOURCES = tuple(pattern.pattern for halves in _HALVES for half in halves for pattern in half)
 
 
 class Statement(NamedTuple):
@@ -128,11 +128,14 @@ def hits(body: str, may: Container[str]) -> Iterator[Hit]:
         if _OPENS.search(text):
             channels |= names_set(text)
         runners |= {hit[1] for hit in _CONSTRUCTOR.finditer(text)}
-        if carries and not apart and (SENDS.search(text) or _through(text, channels)) and not _is_local(text):
-            level: Level = "error" if store or goes == "away" else "warning"
-            message = "reads secrets and sends them to another machine"
-            yield Hit("credential-flow", one.at + _first(text), level, message, whole=True)
-        yield from _run(one, names & decoded, runners)
+        if carries and not apart:
+            sends, hosts = SENDS.search(text), ADDRESS.findall(text)
+            is_local = bool(hosts) and all(LOCAL.search(host) for host in hosts)
+            if (sends or _through(text, channels)) and not is_local:
+                level: Level = "error" if store or goes == "away" else "warning"
+                message = "reads secrets and sends them to another machine"
+                yield Hit("credential-flow", one.at + (sends.start() if sends else 0), level, message, whole=True)
+        yield from _runs(one, names & decoded, runners)
 
 
 def is_possible(may: Container[str]) -> bool:
@@ -142,15 +145,16 @@ def is_possible(may: Container[str]) -> bool:
 
 def _possible(may: Container[str]) -> Iterator[Sequence[Sequence[re.Pattern[str]]]]:
     for halves in _HALVES:
-        if all(any(held.pattern in may for held in half) for half in halves):
+        if all(any(pattern.pattern in may for pattern in half) for half in halves):
             yield halves
 
 
 def _is_in(body: str, half: Sequence[re.Pattern[str]], may: Container[str]) -> bool:
-    return any(held.pattern in may and held.search(body) for held in half)
+    return any(pattern.pattern in may and pattern.search(body) for pattern in half)
 
 
-def _run(one: Statement, decoded: set[str], runners: set[str]) -> Iterator[Hit]:
+def _runs(one: Statement, decoded: set[str], runners: set[str]) -> Iterator[Hit]:
+    """The hit of a statement that runs decoded or fetched text."""
     text = one.text
     for run in _RUNS.finditer(text):
         if run.group().startswith("|") and _PRINTS.search(text, 0, run.start()):
@@ -171,16 +175,15 @@ def _run(one: Statement, decoded: set[str], runners: set[str]) -> Iterator[Hit]:
 def _secret(text: str) -> tuple[bool, bool]:
     """Whether it reads a secret of no known service, and whether that is only the key that it logs in with."""
     tokens = [hit.span() for hit in tokens_read(text)]
-    found = [
+    stores = [
         hit
         for hit in SHELL_STORE.finditer(text)
         if not any(begin < hit.end() and hit.start() < end for begin, end in tokens)
         and not _UNREAD.search(text, max(hit.start() - 160, 0), hit.start())
     ]
-    keys = [hit for hit in found if _KEY_OPTION.search(text, max(hit.start() - 80, 0), hit.start())]
-    if found:
-        return True, len(keys) == len(found)
-    return bool(ENVIRONMENT.search(text)), False
+    if not stores:
+        return bool(ENVIRONMENT.search(text)), False
+    return True, all(_KEY_OPTION.search(text, max(hit.start() - 80, 0), hit.start()) for hit in stores)
 
 
 def names_set(text: str) -> set[str]:
@@ -190,16 +193,6 @@ def names_set(text: str) -> set[str]:
 
 def _through(text: str, channels: set[str]) -> bool:
     return bool(channels) and any(hit[1] in channels for hit in _WRITTEN.finditer(text))
-
-
-def _is_local(text: str) -> bool:
-    named = ADDRESS.findall(text)
-    return bool(named) and all(LOCAL.search(host) for host in named)
-
-
-def _first(text: str) -> int:
-    hit = SENDS.search(text)
-    return hit.start() if hit else 0
 
 
 def statements(body: str) -> Iterator[Statement]:
