@@ -157,7 +157,39 @@ def report_from(answer: object, meta: Meta, language: Language = "en") -> Report
     `meta` has the kernel's measurements; the agent's own time and timestamp are kept if they are valid.
     """
     try:
-        return _read(answer, meta, language)
+        if isinstance(answer, Report):
+            return _from_mapping({**answer.to_dict()}, meta, language)
+        if isinstance(answer, Mapping):
+            return _from_mapping(answer, meta, language)
+        if isinstance(answer, (bytes, bytearray)):
+            answer = bytes(answer).decode("utf-8", "replace")
+        if answer is None or (isinstance(answer, str) and not answer.strip()):
+            data = {"type": "Silence", "msg": say("agent.silent", language, agent=meta.agent)}
+            return Report(state="error", summary=data["msg"], meta=meta, data=data)
+        if isinstance(answer, str):
+            stripped = answer.strip()
+            if stripped.startswith("{"):
+                try:
+                    value = json.loads(stripped)
+                except (ValueError, RecursionError):
+                    value = None
+                if isinstance(value, dict) and "state" in value:
+                    return _from_mapping(value, meta, language)
+            if hit := _LAYOUT.search(stripped):
+                # Reads the status line, then `state:`, `data:` and `meta:` as YAML
+                state = hit.group(1)
+                lines = stripped.split("\n")
+                begin = next(at for at, line in enumerate(lines) if _LAYOUT.match(line))
+                head = " ".join(line.strip() for line in lines[:begin] if line.strip())
+                fields = _yaml("\n".join(lines[begin:]))
+                if not isinstance(fields, Mapping):
+                    fields = {"state": state, "raw": stripped}
+                mark, _, rest = head.partition(" ")
+                agent, _, summary = rest.partition(" ")
+                known = mark in _MARKS or mark.rstrip("\ufe0f") in _BARE_MARKS
+                return _from_mapping({"summary": summary if known and agent else head, **fields}, meta, language)
+            return _garbage(answer, meta, language, kind="str")
+        return _garbage(_safely(answer), meta, language, kind=type(answer).__name__)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a foreign object may raise anything from any method
         return failure(error, meta, language)
 
@@ -230,42 +262,6 @@ class _Room:
         return cut
 
 
-def _read(answer: object, meta: Meta, language: Language) -> Report:
-    if isinstance(answer, Report):
-        return _from_mapping({**answer.to_dict()}, meta, language)
-    if isinstance(answer, Mapping):
-        return _from_mapping(answer, meta, language)
-    if isinstance(answer, (bytes, bytearray)):
-        answer = bytes(answer).decode("utf-8", "replace")
-    if answer is None or (isinstance(answer, str) and not answer.strip()):
-        data = {"type": "Silence", "msg": say("agent.silent", language, agent=meta.agent)}
-        return Report(state="error", summary=data["msg"], meta=meta, data=data)
-    if isinstance(answer, str):
-        stripped = answer.strip()
-        if stripped.startswith("{"):
-            try:
-                value = json.loads(stripped)
-            except (ValueError, RecursionError):
-                value = None
-            if isinstance(value, dict) and "state" in value:
-                return _from_mapping(value, meta, language)
-        if hit := _LAYOUT.search(stripped):
-            # Reads the status line, then `state:`, `data:` and `meta:` as YAML
-            state = hit.group(1)
-            lines = stripped.split("\n")
-            begin = next(at for at, line in enumerate(lines) if _LAYOUT.match(line))
-            head = " ".join(line.strip() for line in lines[:begin] if line.strip())
-            fields = _yaml("\n".join(lines[begin:]))
-            if not isinstance(fields, Mapping):
-                fields = {"state": state, "raw": stripped}
-            mark, _, rest = head.partition(" ")
-            agent, _, summary = rest.partition(" ")
-            known = mark in _MARKS or mark.rstrip("\ufe0f") in _BARE_MARKS
-            return _from_mapping({"summary": summary if known and agent else head, **fields}, meta, language)
-        return _garbage(answer, meta, language, kind="str")
-    return _garbage(_safely(answer), meta, language, kind=type(answer).__name__)
-
-
 def _yaml(body: str) -> Any:
     """The values of the layout; None if it is not YAML, or could grow too large: an alias, or too deep nesting."""
     import yaml
@@ -283,13 +279,17 @@ def _yaml(body: str) -> Any:
 
 
 def _from_mapping(fields: Mapping[Any, Any], meta: Meta, language: Language) -> Report:
-    state = _state(fields.get("state"))
+    # One of the five states; case and spaces do not matter, and marks are accepted (RET-3)
+    reported = fields.get("state")
+    word = reported.strip() if isinstance(reported, str) else ""
+    state = next((state for state in STATES if state == word.lower()), None)
+    state = state or _MARKS.get(word) or _BARE_MARKS.get(word.rstrip("\ufe0f"))
     data = _data(fields.get("data"))
     raw, summary, effects = fields.get("raw"), fields.get("summary"), fields.get("effects")
     effects = islice(effects, EFFECTS) if isinstance(effects, (list, tuple)) else ()
     if state is None:
         data |= {"type": "InvalidReport", "msg": say("agent.garbage", language, agent=meta.agent)}
-        data["reported_state"] = shorten(clean(_safely(fields.get("state"))), 80)
+        data["reported_state"] = shorten(clean(_safely(reported)), 80)
     text = shorten(json_value(summary), SUMMARY_LIMIT) if isinstance(summary, str) and summary.strip() else ""
     return Report(
         state=state or "error",
@@ -300,18 +300,6 @@ def _from_mapping(fields: Mapping[Any, Any], meta: Meta, language: Language) -> 
         recoverable=fields.get("recoverable") is True,
         effects=tuple(json_value(effect) for effect in effects if isinstance(effect, str)),
     )
-
-
-def _state(value: object) -> State | None:
-    """One of the five states; case and spaces do not matter, and marks are accepted (RET-3)."""
-    if not isinstance(value, str):
-        return None
-    word = value.strip()
-    lowered = word.lower()
-    for state in STATES:
-        if lowered == state:
-            return state
-    return _MARKS.get(word) or _BARE_MARKS.get(word.rstrip("\ufe0f"))
 
 
 def _data(value: object) -> dict[str, Any]:
@@ -376,7 +364,13 @@ class EventStream(Struct):
 
     def __call__(self, body: Body, *, step: int | None = None, parent: int | None = None) -> Event:
         """Makes the event; it is durable in the log before any listener gets it."""
-        body = self._redacted(body, step)
+        if isinstance(body, RunContent):  # a secret may be known only by the words of the piece before
+            before = self.said.get(step, "")
+            text = self.redact([before, body.text])[1]
+            self.said[step] = (before + text)[-BEFORE:]
+            body = RunContent(text=text)
+        else:
+            body = type(body)(**self.redact({name: getattr(body, name) for name in body.__struct_fields__}))
         event = Event(
             run=self.run, turn=self.turn, step=step, seq=self.seq, ts=self.clock.now(), parent=parent, body=body
         )
@@ -385,11 +379,3 @@ class EventStream(Struct):
         for listener in self.listeners:
             listener(event)
         return event
-
-    def _redacted(self, body: Body, step: int | None) -> Body:
-        if isinstance(body, RunContent):  # a secret may be known only by the words of the piece before
-            before = self.said.get(step, "")
-            text = self.redact([before, body.text])[1]
-            self.said[step] = (before + text)[-BEFORE:]
-            return RunContent(text=text)
-        return type(body)(**self.redact({name: getattr(body, name) for name in body.__struct_fields__}))

@@ -129,7 +129,16 @@ class TurnSteps(Struct):
         for packet in map(packet_from, state["steps"][0]):
             begun = await begin(packet, current.delivery, current.emit)
             if current.specialist is not None and begun.report is not None and wants_model(begun):
-                return _loaded(state, begun, begun.report, current.specialist)
+                work = current.specialist.assigned(begun.packet, begun.report)
+                return TurnState(
+                    steps=[[begun.packet.to_dict()], *state["steps"][1:]],
+                    prepared=report_to_dict(begun.report),
+                    seq=begun.seq,
+                    current_skill=work.skill,
+                    skill_sop=work.guide,
+                    available_tools=[tool.name for tool in current.specialist.tools.offered(work)],
+                    progress=AgentState().kept(),
+                )
             report = end(begun, begun.report or report, current.delivery, current.emit)
             if report.state != "error" or not report.recoverable or report.effects:
                 break
@@ -271,19 +280,6 @@ def _working(current: _Run, state: TurnState) -> tuple[Specialist, AgentLoop]:
         work = current.specialist.assigned(packet, report_of(state["prepared"]))
         current.loop = current.specialist.loop(work, current.emit, packet)
     return current.specialist, current.loop
-
-
-def _loaded(state: TurnState, begun: StartedStep, prepared: Report, specialist: Specialist) -> TurnState:
-    work = specialist.assigned(begun.packet, prepared)
-    return TurnState(
-        steps=[[begun.packet.to_dict()], *state["steps"][1:]],
-        prepared=report_to_dict(prepared),
-        seq=begun.seq,
-        current_skill=work.skill,
-        skill_sop=work.guide,
-        available_tools=[tool.name for tool in specialist.tools.offered(work)],
-        progress=AgentState().kept(),
-    )
 
 
 def _text(history: Sequence[Said]) -> str:

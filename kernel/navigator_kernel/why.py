@@ -121,7 +121,11 @@ def lines_of(event: Event, language: Language = "en") -> list[str]:
     """The text of one event, in one or a few lines; empty for events that only help to explain others."""
     data = event.to_dict()["data"]
     if event.type == "SkillsShortlisted":
-        return _shortlist(data)
+        lines = [f"  shortlist  {data['band']}"]
+        for candidate in data["candidates"][:5]:
+            parts = "  ".join(f"{name} {value:.2f}" for name, value in candidate["parts"].items())
+            lines.append(f"             {candidate['name']}  confidence {candidate['confidence']:.2f}  {parts}")
+        return lines
     if event.type == "RouteDecided":
         decision = data["decision"]
         why = because_of(
@@ -135,7 +139,10 @@ def lines_of(event: Event, language: Language = "en") -> list[str]:
         notes = data["report"]["data"].get("diagnostics", ())
         return [_shortened(say("why.note", language, text=clean(str(one["msg"]), lines=False))) for one in notes]
     if event.type == "RunCompleted":
-        return [_line(event.type, language, data), *_sections(data.get("sections", {}))]
+        lines = [_line(event.type, language, data)]
+        for name, body in data.get("sections", {}).items():
+            lines += [f"  {say(f'section.{name}', 'en')}", *(f"    {line}" for line in body)]
+        return lines
     return [_line(event.type, language, data)] if f"why.event.{event.type}" in sentences() else []
 
 
@@ -144,26 +151,9 @@ def _line(event: str, language: Language, data: Mapping[str, Any]) -> str:
     return _shortened(sentences()[f"why.event.{event}"][language == "zh"].format(**facts))
 
 
-def _sections(sections: Mapping[str, Sequence[str]]) -> list[str]:
-    """The sections of OUT-1..3 in full, as lines."""
-    return [
-        line
-        for name, body in sections.items()
-        for line in (f"  {say(f'section.{name}', 'en')}", *(f"    {one}" for one in body))
-    ]
-
-
 def _shortened(line: str, limit: int = 160) -> str:
     """The line, shortened to one line that keeps its indent."""
     return "  " + shorten(line, limit) if "\n" in line or len(line) > limit else line
-
-
-def _shortlist(data: Mapping[str, Any]) -> list[str]:
-    lines = [f"  shortlist  {data['band']}"]
-    for one in data["candidates"][:5]:
-        parts = "  ".join(f"{name} {value:.2f}" for name, value in one["parts"].items())
-        lines.append(f"             {one['name']}  confidence {one['confidence']:.2f}  {parts}")
-    return lines
 
 
 STAGES = ("offered", "shortlisted", "chosen", "loaded", "used")
@@ -192,7 +182,10 @@ def missed(events: Sequence[Event], skill: SkillDef | None, name: str, language:
     reached = {
         "offered": skill is not None and skill.enabled and skill.implicit,
         "shortlisted": own is not None,
-        **{stage: _said_of(data, f"Skill{stage.title()}", name) for stage in STAGES[2:]},
+        **{
+            stage: any(event == f"Skill{stage.title()}" and facts["skill"] == name for event, facts in data)
+            for stage in STAGES[2:]
+        },
     }
     last = max((at for at, stage in enumerate(STAGES) if reached[stage]), default=-1)
     stages, fell_out = STAGES[: last + 1], STAGES[last + 1] if last + 1 < len(STAGES) else ""
@@ -215,10 +208,6 @@ class _Reason(NamedTuple):
 
 
 _Told = Sequence[tuple[str, Mapping[str, Any]]]
-
-
-def _said_of(data: _Told, kind: str, name: str) -> bool:
-    return any(event == kind and facts["skill"] == name for event, facts in data)
 
 
 def _reason(fell_out: str, data: _Told, skill: SkillDef | None, name: str) -> _Reason:

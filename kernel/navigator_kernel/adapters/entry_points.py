@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,12 +35,25 @@ def entry_points(cache: Path, writer: Callable[[], Writer]) -> list[Installed]:
 
     A scan takes 30 ms or more, the cache 1 ms.
     """
-    key, caches = _environment_key(), _kept(cache)
-    for entry in caches:
-        if entry["key"] == key:
-            return [Installed(*map(str, point)) for point in entry["found"]]
+    paths = [*sys.path, *([str(_PROJECT)] if _is_source_tree() else ())]
+    state: list[list[Any]] = [[sys.prefix, sys.version_info[:3], Installed._fields]]
+    for path in paths:
+        with suppress(OSError):
+            state.append([path, Path(path).stat().st_mtime_ns])
+    key = json.loads(json.dumps(state))  # tuples become lists, as in the cache
+    environments: list[dict[str, Any]] = []
+    with suppress(OSError, ValueError, KeyError, TypeError):  # there is no cache, or it is not one
+        environments = [
+            {"key": entry["key"], "found": [Installed(*map(str, point)) for point in entry["found"]]}
+            for entry in json.loads(cache.read_bytes())
+        ]
+    for environment in environments:
+        if environment["key"] == key:
+            return list(environment["found"])
     scanned = _scanned()
-    _keep(cache, [{"key": key, "found": scanned}, *caches][:ENVIRONMENTS], writer)
+    with suppress(KernelError):  # without a cache it is scanned again
+        body = [{"key": key, "found": scanned}, *environments][:ENVIRONMENTS]
+        writer().write(cache, json.dumps(body).encode())
     return scanned
 
 
@@ -48,7 +62,13 @@ def _scanned() -> list[Installed]:
     value, which fails when it is loaded."""
     from importlib.metadata import distributions
 
-    groups: dict[str, list[Installed]] = {OWN: _of_source_tree()} if _is_source_tree() else {}
+    groups: dict[str, list[Installed]] = {}
+    if _is_source_tree():  # metadata that an editable install wrote may be older, or missing
+        import tomllib
+
+        project = tomllib.loads(_PROJECT.read_text("utf-8"))["project"]
+        own = project.get("entry-points", {}).get(GROUP, {})
+        groups[OWN] = [Installed(name, value, OWN, project["version"]) for name, value in own.items()]
     for package in distributions():
         place = Path(str(getattr(package, "_path", ""))).stem
         try:
@@ -62,40 +82,3 @@ def _scanned() -> list[Installed]:
 
 def _is_source_tree() -> bool:
     return _PROJECT.parent.joinpath("kernel") == Path(__file__).resolve().parents[2] and _PROJECT.is_file()
-
-
-def _of_source_tree() -> list[Installed]:
-    """The project's own entry points. Metadata that an editable install wrote may be older, or missing."""
-    import tomllib
-
-    project = tomllib.loads(_PROJECT.read_text("utf-8"))["project"]
-    points = project.get("entry-points", {}).get(GROUP, {})
-    return [Installed(name, value, OWN, project["version"]) for name, value in points.items()]
-
-
-def _kept(cache: Path) -> list[dict[str, Any]]:
-    """The cached entry points of each environment; empty if the cache is missing or invalid."""
-    try:
-        entries = json.loads(cache.read_bytes())
-        return [{"key": entry["key"], "found": [Installed(*point) for point in entry["found"]]} for entry in entries]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-
-
-def _keep(cache: Path, body: list[dict[str, Any]], writer: Callable[[], Writer]) -> None:
-    """Writes the cache; a failure to write it is ignored."""
-    try:
-        writer().write(cache, json.dumps(body).encode())
-    except KernelError:
-        return
-
-
-def _environment_key() -> list[list[Any]]:
-    key: list[list[Any]] = [[sys.prefix, sys.version_info[:3], Installed._fields]]
-    for entry in (*sys.path, *([str(_PROJECT)] if _is_source_tree() else ())):
-        try:
-            key.append([entry, Path(entry).stat().st_mtime_ns])
-        except OSError:
-            continue
-    compared: list[list[Any]] = json.loads(json.dumps(key))  # tuples become lists, as in the cache
-    return compared

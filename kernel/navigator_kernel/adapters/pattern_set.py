@@ -80,7 +80,7 @@ def _loaded(sources: Sequence[str], kept: Path | None) -> Any:
 _REPEATS = (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT)
 _ZERO_WIDTH = (ops.AT, ops.ASSERT, ops.ASSERT_NOT)
 _ANY = r"[\x00-\xff]"
-_BYTE, _ASCII = 256, 128
+_ASCII = 128
 _MANY = 32  # repetitions that are counted exactly; above it, any number matches
 _SPACE, _BREAK = ord(" "), ord("\n")
 _FOLDED = lazy_compile("[\u0130\u0131\u017f\u212a]")  # letters that `re.IGNORECASE` matches with i, s and k
@@ -127,23 +127,19 @@ def _one(op: Any, argument: Any) -> str:
         return f"(?:{_all(argument)})"
     if op is ops.BRANCH:
         return f"(?:{'|'.join(_all(branch) for branch in argument[1])})"
-    if op in _REPEATS:
-        return _repeated(*argument)
     if op is ops.ANY:
         return f"{_ANY}+"
-    return "" if op in _ZERO_WIDTH else f"{_ANY}*"  # a position, or an unknown construct, which may match anything
-
-
-def _repeated(least: int, most: Any, items: Any) -> str:
+    if op not in _REPEATS:
+        return "" if op in _ZERO_WIDTH else f"{_ANY}*"  # a position, or an unknown construct, which may match anything
+    least, most, items = argument
     inner = _all(items)
     if not inner:
         return ""
     if most == 1:
         return f"(?:{inner}){'' if least else '?'}"
     counted = min(least, _MANY)
-    exact = counted == most
     times = {0: "", 1: f"(?:{inner})"}.get(counted, f"(?:{inner}){{{counted}}}")
-    return times if exact else f"{times}(?:{inner})*"
+    return times if counted == most else f"{times}(?:{inner})*"
 
 
 def _members(items: Iterable[tuple[Any, Any]]) -> _Set:
@@ -155,17 +151,13 @@ def _members(items: Iterable[tuple[Any, Any]]) -> _Set:
         elif op is ops.LITERAL:
             codes |= {argument} if inverted else _cased(argument)
         elif op is ops.RANGE:
-            codes |= _range(*argument, inverted=inverted)
+            first, last = argument
+            members = set(range(first, min(last, _ASCII - 1) + 1))
+            codes |= members if inverted else members.union(*map(_cased, members))
+            codes |= {_ASCII} if last >= _ASCII else set()
         else:
             codes |= _category(argument, certain=inverted)
     return _complement(frozenset(codes)) if inverted else frozenset(codes)
-
-
-def _range(first: int, last: int, *, inverted: bool) -> set[int]:
-    codes = set(range(first, min(last, _ASCII - 1) + 1))
-    if not inverted:
-        codes |= {code for member in codes for code in _cased(member)}
-    return codes | ({_ASCII} if last >= _ASCII else set())
 
 
 @cache

@@ -10,7 +10,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPMessage
 from ssl import create_default_context
 from typing import Any, NamedTuple, TypeVar
 from urllib import request
@@ -204,14 +204,10 @@ def _asked(connection: HTTPConnection, target: Target, limit: int) -> Page | str
     if len(data) > limit:
         message = f"the page is over {limit // 1024**2} MiB"
         raise Refused(message, hint="ask for a smaller one", reason="too-large")
-    return _page(answer, target, data)
-
-
-def _page(answer: HTTPResponse, target: Target, data: bytes) -> Page:
     if (coding := answer.headers.get("Content-Encoding", "identity").strip().lower()) not in {"identity", ""}:
         raise FetchFailed(f"{target.host} answers in {escape_controls(coding)[:40]}", hint="ask for another page")
-    headers = answer.headers
-    return Page(target.url, headers.get_content_type(), headers.get_content_charset("") or "", data)
+    charset = answer.headers.get_content_charset("") or ""
+    return Page(target.url, answer.headers.get_content_type(), charset, data)
 
 
 def _unread(target: Target, error: Exception) -> Exception:

@@ -5,10 +5,6 @@ from __future__ import annotations
 import json
 import os
 
-TYPE_CHECKING = False  # importing `typing` takes 4 ms
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
 SERVERS_FILE, OWN_SERVERS_FILE = ".mcp.json", "mcp.json"  # the project's MCP servers, and the person's own
 MARKS = ("navigator.toml", "mybox", ".claude", ".git")
 # The folders of hosts that have `skills` below them, in the order of reading
@@ -41,7 +37,13 @@ def is_project(root: str) -> bool:
 
 def is_usable(root: str) -> bool:
     """Whether the project's files count as the person's: the person owns them or has approved this path."""
-    return not foreign(root) or project_subject(root) in _recorded()
+    if not foreign(root):
+        return True
+    try:
+        with open(f"{state_home()}/trust.json", encoding="utf-8") as file:
+            return project_subject(root) in json.load(file)["trusted"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def project_subject(root: str) -> str:
@@ -59,16 +61,6 @@ def state_home() -> str:
     """The person's state folder, by the XDG base directory specification."""
     named = os.environ.get("XDG_STATE_HOME", "")
     return f"{named if named.startswith('/') else os.path.expanduser('~/.local/state')}/navigator"
-
-
-def _recorded() -> Collection[str]:
-    """The subjects of `trust.json`; empty if it cannot be read."""
-    try:
-        with open(f"{state_home()}/trust.json", encoding="utf-8") as file:
-            found: dict[str, object] = json.load(file)["trusted"]
-            return found
-    except (OSError, ValueError, KeyError, TypeError):
-        return ()
 
 
 def is_own(path: str) -> bool:

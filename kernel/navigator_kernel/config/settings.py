@@ -184,14 +184,24 @@ def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mappi
         values[field_of(key)] = checked(key, levels[origin]) if origin != "default" else SCALARS[key][1]
         origins[key] = origin
     hosts = _table(user, "hosts")
-    servers, missed = _servers(root, env, _table(user, "mcp", "servers"))
+    servers: Mapping[str, McpServer] = {}
+    missed: tuple[str, ...] = ()
+    configured, own = _table(user, "mcp", "servers"), user_file(env).with_name(OWN_SERVERS_FILE)
+    if configured or os.path.lexists(own) or os.path.lexists(root / SERVERS_FILE):  # else no code for them is loaded
+        from navigator_kernel.config.mcp_settings import found
+        from navigator_kernel.values.mcp import server_from
+
+        servers, missed = found(root, own, {name: server_from(name, body) for name, body in configured.items()})
     ignored = (*_ignored(PROJECT_FILE, project), *_ignored(user_file(env).name, user, hosts))
+    catalogues = _table(user, "search").get("catalogues", [])
+    if not isinstance(catalogues, list) or not all(isinstance(address, str) for address in catalogues):
+        raise UsageProblem("'search.catalogues' is not a list of words", hint='catalogues = ["https://…"]')
     return Settings(
         **values,
         models=_models(user, env),
         servers=servers,
         private=frozenset(host.lower() for host in hosts if _table(user, "hosts", host).get("auth") is True),
-        catalogues=_catalogues(_table(user, "search")),
+        catalogues=tuple(catalogues),
         policy=_policy(user),
         allow=_allowed(user, root, env),
         origins=origins,
@@ -232,25 +242,6 @@ def field_of(key: str) -> str:
 def _scalar(table: Mapping[str, Any], key: str) -> Any:
     *above, last = key.split(".")
     return _table(table, *above).get(last)
-
-
-def _servers(
-    root: Path, env: Mapping[str, str], configured: Mapping[str, Any]
-) -> tuple[Mapping[str, McpServer], tuple[str, ...]]:
-    """All configured MCP servers, and what was left out. Most projects have none, and load no code for them."""
-    own = user_file(env).with_name(OWN_SERVERS_FILE)
-    if not configured and not os.path.lexists(own) and not os.path.lexists(root / SERVERS_FILE):
-        return {}, ()
-    return _read_servers(root, own, configured)
-
-
-def _read_servers(
-    root: Path, own: Path, configured: Mapping[str, Any]
-) -> tuple[Mapping[str, McpServer], tuple[str, ...]]:
-    from navigator_kernel.config.mcp_settings import found
-    from navigator_kernel.values.mcp import server_from
-
-    return found(root, own, {name: server_from(name, body) for name, body in configured.items()})
 
 
 def checked(key: str, value: Any) -> str | int | float:
@@ -317,10 +308,6 @@ def _toml(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise Damaged(f"cannot read {str(path)!r}: {error}", hint="fix or remove the file") from error
-    return _of_toml(text, path)
-
-
-def _of_toml(text: str, path: Path) -> dict[str, Any]:
     import tomllib  # takes 14 ms, and most projects have no file
 
     try:
@@ -385,13 +372,6 @@ def _provider(name: str, body: Any) -> ModelProvider:
     return ModelProvider(**body)
 
 
-def _catalogues(table: Mapping[str, Any]) -> tuple[str, ...]:
-    named = table.get("catalogues", [])
-    if not isinstance(named, list) or not all(isinstance(one, str) for one in named):
-        raise UsageProblem("'search.catalogues' is not a list of words", hint='catalogues = ["https://…"]')
-    return tuple(named)
-
-
 def _policy(user: Mapping[str, Any]) -> Policy:
     """UsageProblem for an unknown word, so that a misspelled denial does not allow anything."""
     named = _table(user, "policy", "skills")
@@ -399,13 +379,20 @@ def _policy(user: Mapping[str, Any]) -> Policy:
     if unknown:
         hint = "deny, fetch, policy.direct, and tables in policy.skills"
         raise UsageProblem(f"{unknown[0]!r} is not a key of [policy]", hint=hint)
+    hosts = _table(user, "policy").get("fetch", [])
+    hint = 'fetch = ["docs.example.org", "*.example.org", "localhost:8080", "10.0.0.0/8"]'
+    if not isinstance(hosts, list):
+        raise UsageProblem("'policy.fetch' is not a list of hosts", hint=hint)
+    for host in hosts:
+        if not isinstance(host, str) or not _HOST.fullmatch(host):
+            raise UsageProblem(f"{host!r} is not a host that 'policy.fetch' can name", hint=hint)
     return Policy(
         deny=_denied(_table(user, "policy"), "policy"),
         skills={
             **{name: _denied(_table(named, name), f"policy.skills.{name}") for name in named},
             "": _denied(_table(user, "policy", "direct"), "policy.direct", ("mcp",)),
         },
-        fetch=_hosts(_table(user, "policy").get("fetch", [])),
+        fetch=tuple(host.lower() for host in hosts),
     )
 
 
@@ -423,16 +410,6 @@ def _allowed(user: Mapping[str, Any], root: Path, env: Mapping[str, str]) -> Map
             if os.path.realpath(folder) == os.path.realpath(root):
                 found[skill] = words
     return found
-
-
-def _hosts(named: Any) -> tuple[str, ...]:
-    hint = 'fetch = ["docs.example.org", "*.example.org", "localhost:8080", "10.0.0.0/8"]'
-    if not isinstance(named, list):
-        raise UsageProblem("'policy.fetch' is not a list of hosts", hint=hint)
-    for one in named:
-        if not isinstance(one, str) or not _HOST.fullmatch(one):
-            raise UsageProblem(f"{one!r} is not a host that 'policy.fetch' can name", hint=hint)
-    return tuple(one.lower() for one in named)
 
 
 def _denied(table: Mapping[str, Any], where: str, known: Sequence[str] = DENIABLE) -> frozenset[str]:

@@ -139,22 +139,23 @@ def used(skills: Sequence[SkillDef], each: int) -> int:
 def listings(skills: Sequence[SkillDef]) -> list[Listing]:
     """The listing of each host that has a budget."""
     shown = sorted((skill for skill in skills if skill.implicit), key=lambda skill: skill.name)
-    return [_listing(host, budget, shown) for host, budget in BUDGETS.items()]
-
-
-def _listing(host: str, budget: Budget, shown: Sequence[SkillDef]) -> Listing:
-    total, beyond = 0, []
-    for skill in shown:
-        total += used([skill], budget.each)
-        if total > budget.total:
-            beyond.append(skill.name)
-    return Listing(
-        host=host,
-        skills=len(shown),
-        characters=total,
-        tokens=-(-total // TOKEN),
-        limit=budget.total,
-        limit_tokens=budget.total // TOKEN,
-        beyond=len(beyond),
-        names=beyond[:NAMED],
-    )
+    result: list[Listing] = []
+    for host, budget in BUDGETS.items():
+        total, beyond = 0, []
+        for skill in shown:
+            total += used([skill], budget.each)
+            if total > budget.total:
+                beyond.append(skill.name)
+        result.append(
+            Listing(
+                host=host,
+                skills=len(shown),
+                characters=total,
+                tokens=-(-total // TOKEN),
+                limit=budget.total,
+                limit_tokens=budget.total // TOKEN,
+                beyond=len(beyond),
+                names=beyond[:NAMED],
+            )
+        )
+    return result

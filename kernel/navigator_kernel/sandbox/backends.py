@@ -13,7 +13,7 @@ import platform
 import shutil
 import struct
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -126,7 +126,8 @@ def _landlock(argv: Sequence[str], allowed: Confinement) -> dict[str, Any]:
         for tcp in (0 if allowed.network else _TCP, 0)
     )
     networked = map(Path, NETWORKED if allowed.network else ())
-    rules = [rule for path in _real([*allowed.reads, *networked]) for rule in _around(path, allowed.hidden)]
+    readable = dict.fromkeys(Path(os.path.realpath(path)) for path in [*allowed.reads, *networked] if path.exists())
+    rules = [rule for path in readable for rule in _around(path, allowed.hidden)]
     rules += [(path, _READ_FILE | _WRITE_FILE) for path in _DEVICES]
     owned = every & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEVICE)
     folders = [path for path in (allowed.writes, allowed.scratch) if path]
@@ -139,10 +140,6 @@ def _landlock(argv: Sequence[str], allowed: Confinement) -> dict[str, Any]:
         "seccomp": program(network=allowed.network, marks=False),
         "marks": (stopped_calls(), [os.fsencode(os.path.realpath(path)) for path in folders]),
     }
-
-
-def _real(paths: Iterable[Path]) -> list[Path]:
-    return list(dict.fromkeys(Path(os.path.realpath(path)) for path in paths if path.exists()))
 
 
 def _around(path: Path, hidden: Sequence[Path]) -> list[tuple[str, int]]:

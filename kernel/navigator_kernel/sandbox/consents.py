@@ -36,7 +36,6 @@ class ConsentStore(Struct):
     clock: Clock
     audit: Audit = field(default_factory=NullAudit)
     _runs: dict[str, dict[str, bool]] = field(default_factory=dict)  # subject: whether it is for one execution
-    _version: int = VERSION
     _guard: RLock = field(default_factory=RLock)
 
     def allow(self, run: str, subject: str, *, once: bool = False) -> None:
@@ -79,8 +78,9 @@ class ConsentStore(Struct):
             by = {need: self._basis(agreed, need.subject, need.unless, by_name=by_name) for need in needs}
             missing = [need for need in needs if not by[need]]
             if not missing:
-                for need in needs:
-                    self._use_up(agreed, need, lasting)
+                for used in {used for need in needs if not need.for_order for used in (need.subject, lasting)}:
+                    if agreed.get(used):
+                        del agreed[used]
         for need in missing or needs:
             if missing:
                 self.audit.record("refused", run=run, subject=need.subject, why="nobody agreed to it")
@@ -104,12 +104,6 @@ class ConsentStore(Struct):
         if EVERYTHING in agreed and not by_name:
             return "--yes"
         return "trust" if any(map(self.trusted, (subject, *wider))) else ""
-
-    @staticmethod
-    def _use_up(agreed: dict[str, bool], need: Need, lasting: str) -> None:
-        for subject in () if need.for_order else (need.subject, lasting):
-            if agreed.get(subject):
-                del agreed[subject]
 
     def trusted(self, subject: str) -> bool:
         return subject in self._trusted() and not subject.startswith(ASKED_EACH_TIME)
@@ -142,12 +136,6 @@ class ConsentStore(Struct):
             self.writer.write(self.file, body.encode(), mode=0o600)
 
     def _trusted(self) -> dict[str, Any]:
-        consents = self._read()
-        if consents and self._version == 1:
-            return {subject: entry for subject, entry in consents.items() if _is_given(entry)}
-        return consents
-
-    def _read(self) -> dict[str, Any]:
         try:
             body = json.loads(self.file.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -157,12 +145,17 @@ class ConsentStore(Struct):
                 f"{str(self.file)!r} cannot be read: {error}",
                 hint="fix or remove it; you will be asked for trust again",
             ) from error
-        self._version = body.get("v", 1) if isinstance(body, dict) else 1
         trusted = body.get("trusted") if isinstance(body, dict) else None
         if not isinstance(trusted, dict):
             raise Damaged(
                 f"{str(self.file)!r} is not a record of trust", hint="remove it; you will be asked for trust again"
             )
+        if body.get("v", 1) == 1:  # it noted an installation as consent
+            return {
+                subject: entry
+                for subject, entry in trusted.items()
+                if not (isinstance(entry, dict) and entry.get("note") == BY_INSTALLING)
+            }
         return trusted
 
 
@@ -175,7 +168,3 @@ def _grouped(subjects: Iterable[str]) -> Iterator[list[str]]:
         group.append(subject)
     if group:
         yield group
-
-
-def _is_given(entry: object) -> bool:
-    return not (isinstance(entry, dict) and entry.get("note") == BY_INSTALLING)

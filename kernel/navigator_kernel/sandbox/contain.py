@@ -296,9 +296,12 @@ class Cgroup(NamedTuple):
         """Kills the group's processes, and removes it."""
         for folder in self.folders:
             for _ in range(_TRIES):
-                for pid in _pids(folder):
+                pids = ""
+                with contextlib.suppress(OSError):
+                    pids = (folder / "cgroup.procs").read_text()
+                for pid in pids.split():
                     with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
+                        os.kill(int(pid), signal.SIGKILL)
                 try:
                     folder.rmdir()
                     break
@@ -378,25 +381,16 @@ def _by_service_manager(pid: int, processes: int, memory: int) -> Cgroup | None:
             timeout=_PATIENCE,
             check=True,
         )
-        folder = _when(lambda: _folder_of(pid, name))
-        if folder is not None and (folder / "pids.max").read_text() == f"{processes}\n":
-            return Cgroup((folder,))
+        end = time.monotonic() + _PATIENCE
+        while time.monotonic() < end:
+            path = Path(f"/proc/{pid}/cgroup").read_text().rpartition("0::/")[2].strip()
+            if path.endswith(f"/{name}"):  # the process is in its group
+                folder = BASE / path
+                return Cgroup((folder,)) if (folder / "pids.max").read_text() == f"{processes}\n" else None
+            time.sleep(0.002)
     except (OSError, subprocess.SubprocessError):
         pass
     return None
-
-
-def _when(look: Callable[[], Path | None]) -> Path | None:
-    end = time.monotonic() + _PATIENCE
-    while (folder := look()) is None and time.monotonic() < end:
-        time.sleep(0.002)
-    return folder
-
-
-def _folder_of(pid: int, name: str) -> Path | None:
-    """The folder of the process's group, if that is called `name`."""
-    path = Path(f"/proc/{pid}/cgroup").read_text().rpartition("0::/")[2].strip()
-    return BASE / path if path.endswith(f"/{name}") else None
 
 
 def _is_version_2() -> bool:
@@ -411,13 +405,6 @@ def _is_first_namespace() -> bool:
         return False
 
 
-def _pids(folder: Path) -> list[int]:
-    try:
-        return [int(line) for line in (folder / "cgroup.procs").read_text().split()]
-    except OSError:
-        return []
-
-
 # Gives a job its declared Python packages, from an environment that is made on first use.
 
 
@@ -430,9 +417,8 @@ class PackagedRunner(Struct, frozen=True):
 
     async def run(self, job: Job) -> Outcome:
         """NotLoadable without uv or npm, FetchFailed for packages that cannot be fetched, and any error of `inner`."""
-        return await self.inner.run(await self._equipped(job) if job.packages else job)
-
-    async def _equipped(self, job: Job) -> Job:
+        if not job.packages:
+            return await self.inner.run(job)
         from navigator_kernel.adapters.processes.environments import activated, argv_in, node_activated
 
         node = [package for package in job.packages if package.startswith(NPM)]
@@ -445,4 +431,4 @@ class PackagedRunner(Struct, frozen=True):
             place = await asyncio.to_thread(self.made, node)
             env = {**job.env, **node_activated(place, job.env)}
             job = replace(job, reads=(*job.reads, place), env=env)
-        return job
+        return await self.inner.run(job)

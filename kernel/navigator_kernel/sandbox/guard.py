@@ -321,7 +321,12 @@ def _of_command(executor: Executor, standing: Standing, policy: Policy) -> Itera
     yield Decision(f"write to {row.writes[0]}", "allow", "authority table: type_a", "its HOME and TMPDIR")
     yield Decision("write anywhere else", "deny", "authority table: type_a")
     for want in ASKED:
-        yield _of_want(want, executor, policy) or _of_asking(want, standing)
+        denied = _of_want(want, executor, policy)
+        if denied is None and standing.granted:
+            yield Decision(GIVEN[want], "allow", "you agreed to that for these bytes")
+        else:
+            asked = Decision(GIVEN[want], "ask", f"its manifest: {SAID[want]}", "exit code 9 without a yes")
+            yield denied or asked
     yield Decision("see the environment", "deny", "allow-list", f"but for {', '.join(PASSED_ON)}")
     limits = f"{MEMORY // MIB} MiB for a process, {FILE // MIB} MiB for a file, {DISK // MIB} MiB of disk"
     limits += f", {PROCESSES} processes, {OUTPUT_LIMIT // MIB} MiB of output"
@@ -344,9 +349,3 @@ def _of_want(want: Want, executor: Executor, policy: Policy) -> Decision | None:
         return Decision(GIVEN[want], "deny", f"its manifest does not say {SAID[want]}")
     rule = denial(policy, executor.skill.name, (want,))
     return Decision(GIVEN[want], "deny", rule, "so it does not run") if rule else None
-
-
-def _of_asking(want: Want, standing: Standing) -> Decision:
-    if standing.granted:
-        return Decision(GIVEN[want], "allow", "you agreed to that for these bytes")
-    return Decision(GIVEN[want], "ask", f"its manifest: {SAID[want]}", "exit code 9 without a yes")

@@ -45,8 +45,15 @@ class McpServer(NamedTuple):
     def resolved(self, secret: Any) -> McpServer:
         """Resolves references with `secret(name)`; UsageProblem for one without a value."""
 
+        def value(hit: re.Match[str]) -> str:
+            known = secret(hit[1])
+            if known is None and hit[2] is None:
+                hint = f"export {hit[1]}=…, or keep it in the keyring"
+                raise UsageProblem(f"the variable {hit[1]} is not set", hint=hint)
+            return str(hit[2] if known is None else known)
+
         def filled(text: str) -> str:
-            return _REFERENCE.sub(lambda hit: _value(hit, secret), text)
+            return _REFERENCE.sub(value, text)
 
         return self._replace(
             command=filled(self.command),
@@ -144,10 +151,3 @@ def _texts(table: Mapping[Any, Any]) -> dict[str, str]:
 
 def _plain(name: str) -> str:
     return _ODD.sub("_", name).strip("_") or "x"
-
-
-def _value(hit: re.Match[str], secret: Any) -> str:
-    held = secret(hit[1])
-    if held is None and hit[2] is None:
-        raise UsageProblem(f"the variable {hit[1]} is not set", hint=f"export {hit[1]}=…, or keep it in the keyring")
-    return str(hit[2] if held is None else held)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct, field, to_builtins
 
 from navigator_kernel.text import Language
-from navigator_kernel.values.packet import Report
+from navigator_kernel.values.packet import Report, shaped
 
 MAX_STEPS = 3  # WFL-3
 RunState = Literal["proposed", "running", "waiting", "stopped", "done", "aborted"]
@@ -147,22 +147,10 @@ def outline(plan: WorkflowPlan, language: Language) -> list[str]:
 
 def plan_to_dict(plan: WorkflowPlan) -> dict[str, Any]:
     """The plan as JSON values; `plan_from` is its inverse."""
-    held: dict[str, Any] = to_builtins(plan)
-    return held
+    values: dict[str, Any] = to_builtins(plan)
+    return values
 
 
 def plan_from(raw: Mapping[str, Any]) -> WorkflowPlan:
-    """Parses `raw`; KeyError or TypeError if it is invalid."""
-    held, out = raw["sandbox"], raw["output"]
-    lists = {key: tuple(held[key]) for key in ("read", "write", "forbidden")}
-    return WorkflowPlan(
-        name=raw["name"],
-        description=raw["description"],
-        steps=tuple(WorkflowStep(**step) for step in raw["steps"]),
-        version=raw["version"],
-        depends_on=tuple(raw["depends_on"]),
-        tags=tuple(raw["tags"]),
-        timeout_seconds=raw["timeout_seconds"],
-        sandbox=Sandboxed(**lists, network=held["network"]),
-        output=Output(**out),
-    )
+    """Parses `raw`; KeyError or ValueError if it is invalid."""
+    return shaped({name: raw[name] for name in WorkflowPlan.__struct_fields__}, WorkflowPlan)

@@ -68,7 +68,10 @@ class ChangeStore:
         """Keeps the file as it is, then replaces it. IntegrityMismatch if it is no longer `before`. `source` is where
         a delivered file was, from the folder of all workspaces."""
         parts = path.split("/")
-        if self._now(parts) != before:
+        now: bytes | None = None
+        with suppress(NotFound):
+            now = read_inside(self._root, parts, LARGEST)
+        if now != before:
             raise IntegrityMismatch(f"{path!r} was changed meanwhile", hint="read it again")
         place = self._of(run)
         number = len(self._records(place))
@@ -175,11 +178,6 @@ class ChangeStore:
         with suppress(NotFound):
             return sealed(self._root, parts).digest
         return ""
-
-    def _now(self, parts: Sequence[str]) -> bytes | None:
-        with suppress(NotFound):
-            return read_inside(self._root, parts, LARGEST)
-        return None
 
     def _mode(self, path: str) -> int:
         try:

@@ -49,14 +49,26 @@ class JsonStorage:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._held: Tables | None = None
+        self._written: Tables | None = None
 
     def read(self) -> Tables | None:
         """Returns the tables of the file, or the data written since; None without a file."""
-        return self._held if self._held is not None else _tables(self._path)
+        if self._written is not None:
+            return self._written
+        try:
+            data = read_bounded(self._path, SIZE_LIMIT)
+        except FileNotFoundError:
+            return None
+        try:
+            tables = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise _damaged(self._path, "is not JSON") from error
+        if not isinstance(tables, dict) or not all(_is_table(table) for table in tables.values()):
+            raise _damaged(self._path, "does not contain tables of records")
+        return tables
 
     def write(self, data: Mapping[str, Mapping[Any, Any]]) -> None:
-        self._held = {name: {str(key): dict(row) for key, row in rows.items()} for name, rows in data.items()}
+        self._written = {name: {str(key): dict(row) for key, row in rows.items()} for name, rows in data.items()}
 
     def text(self) -> bytes:
         return (json.dumps(self.read() or {}, ensure_ascii=False, indent=1, sort_keys=False) + "\n").encode()
@@ -103,44 +115,25 @@ def _taken(path: Path, timeout: float, create: int = os.O_CREAT) -> int | None:
     """The open, locked file (flock(2)); closing it or ending the process releases the lock. None after `timeout`."""
     end = monotonic() + timeout
     while True:
-        with _named(path), ExitStack() as unless_held:
-            handle = os.open(path, os.O_RDWR | create | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-            unless_held.callback(os.close, handle)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.path.samestat(os.fstat(handle), os.lstat(path)):  # else another file has replaced the locked one
-                    unless_held.pop_all()
-                    return handle
-            except FileNotFoundError:
-                if not create:
-                    raise
-                continue  # the file was removed meanwhile
-            except BlockingIOError:
-                if monotonic() >= end:
-                    return None
+        try:
+            with ExitStack() as unless_held:
+                handle = os.open(path, os.O_RDWR | create | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+                unless_held.callback(os.close, handle)
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if os.path.samestat(os.fstat(handle), os.lstat(path)):  # else another file has replaced it
+                        unless_held.pop_all()
+                        return handle
+                except FileNotFoundError:
+                    if not create:
+                        raise
+                    continue  # the file was removed meanwhile
+                except BlockingIOError:
+                    if monotonic() >= end:
+                        return None
+        except OSError as error:
+            raise storage_failed(f"cannot lock {str(path)!r}", error, path) from error
         sleep(_PAUSE)
-
-
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise storage_failed(f"cannot lock {str(path)!r}", error, path) from error
-
-
-def _tables(path: Path) -> Tables | None:
-    try:
-        data = read_bounded(path, SIZE_LIMIT)
-    except FileNotFoundError:
-        return None
-    try:
-        tables = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise _damaged(path, "is not JSON") from error
-    if not isinstance(tables, dict) or not all(_is_table(table) for table in tables.values()):
-        raise _damaged(path, "does not contain tables of records")
-    return tables
 
 
 def _is_table(table: object) -> bool:

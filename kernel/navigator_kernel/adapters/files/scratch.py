@@ -158,7 +158,13 @@ class _Lending(Struct):
             try:
                 self._make(parts, target, at, is_copy=is_copy)
             except FileExistsError:
-                self._merge(parts, target, at)
+                # A folder gets the names of the target's entries; a link that a killed kernel left is ours
+                mode = os.stat(parts[-1], dir_fd=at, follow_symlinks=False).st_mode
+                if stat.S_ISLNK(mode) and os.readlink(parts[-1], dir_fd=at) == str(target):
+                    self.links[parts] = str(target)
+                elif stat.S_ISDIR(mode) and target.is_dir() and not target.is_symlink():
+                    for entry in sorted(target.iterdir()):
+                        self.make((*parts, entry.name), entry, is_copy=False)
 
     def _make(self, parts: tuple[str, ...], target: Path, at: int, *, is_copy: bool) -> None:
         if not is_copy or target.stat().st_size > self.left:
@@ -180,15 +186,6 @@ class _Lending(Struct):
                 os.close(handle)
         finally:
             os.close(source)
-
-    def _merge(self, parts: tuple[str, ...], target: Path, at: int) -> None:
-        """A folder that is there gets the names of the target's entries; a link that a killed kernel left is ours."""
-        mode = os.stat(parts[-1], dir_fd=at, follow_symlinks=False).st_mode
-        if stat.S_ISLNK(mode) and os.readlink(parts[-1], dir_fd=at) == str(target):
-            self.links[parts] = str(target)
-        elif stat.S_ISDIR(mode) and target.is_dir() and not target.is_symlink():
-            for entry in sorted(target.iterdir()):
-                self.make((*parts, entry.name), entry, is_copy=False)
 
     def take_back(self) -> None:
         """Removes what is still as it was made."""

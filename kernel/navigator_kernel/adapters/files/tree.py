@@ -333,7 +333,9 @@ def walk_inside(root: Path, parts: Sequence[str], *, deep: bool = True) -> Itera
     handle = _stepped_into(root, parts)
     try:
         for place, folders, files, at in os.fwalk(".", dir_fd=handle, follow_symlinks=False):
-            folders[:] = sorted(name for name in folders if not stat.S_ISLNK(_mode(name, at)))
+            folders[:] = sorted(
+                name for name in folders if not stat.S_ISLNK(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode)
+            )
             if not deep:
                 yield from (FolderEntry(_joined(place, name), is_folder=True, size=0) for name in folders)
             for name in sorted(files):
@@ -402,10 +404,6 @@ def _closing(handle: int) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
-
-
-def _mode(name: str, at: int) -> int:
-    return os.stat(name, dir_fd=at, follow_symlinks=False).st_mode
 
 
 def _joined(place: str, name: str) -> str:

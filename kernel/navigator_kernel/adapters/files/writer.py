@@ -201,7 +201,11 @@ class FolderWriter:
         path = self._checked(path)
         with _named("remove", path), suppress(FileNotFoundError):
             if stat.S_ISDIR(path.lstat().st_mode):
-                _remove_folder(path)
+                from navigator_kernel.adapters.files.tree import remove_tree  # few commands remove anything
+
+                if problems := remove_tree(path):
+                    message = f"cannot remove all of {str(path)!r}: {problems[0]}"
+                    raise KernelError(message, hint="check who owns what is in it")
             else:
                 path.unlink()
             if durable:
@@ -220,7 +224,8 @@ class FolderWriter:
         text = _absolute(path)
         root = next((root for root in self._roots if _lies_in(text, root)), None)
         if root is None:
-            raise Refused(f"{text!r} is outside the folders that may be written", hint=_listed(self._roots))
+            hint = f"written to: {', '.join(self._roots) or 'nothing'}"
+            raise Refused(f"{text!r} is outside the folders that may be written", hint=hint)
         real = _placed(text)
         if not any(_lies_in(real, place) for place in self._really(root)):
             raise Refused(f"{text!r} leads outside through a link", hint=f"remove the link below {root!r}")
@@ -390,17 +395,6 @@ def _overlaps(path: str, kept: str) -> bool:
     return _lies_in(path, kept) or _lies_in(kept, path)
 
 
-def _listed(roots: Sequence[str]) -> str:
-    return f"written to: {', '.join(roots) or 'nothing'}"
-
-
-def _remove_folder(path: Path) -> None:
-    from navigator_kernel.adapters.files.tree import remove_tree  # imported here because few commands remove anything
-
-    if problems := remove_tree(path):
-        raise KernelError(f"cannot remove all of {str(path)!r}: {problems[0]}", hint="check who owns what is in it")
-
-
 # Replaces a file through open folder handles, so that a folder that meanwhile becomes a link is not followed.
 
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -433,18 +427,14 @@ def _folder(path: Path, mode: int) -> Iterator[int]:
     handle = os.open(path.anchor, _FOLDER)
     try:
         for part in path.parts[1:]:
-            inner = _inner(part, handle, mode)
+            try:
+                inner = os.open(part, _FOLDER, dir_fd=handle)
+            except FileNotFoundError:
+                with suppress(FileExistsError):
+                    os.mkdir(part, mode, dir_fd=handle)
+                inner = os.open(part, _FOLDER, dir_fd=handle)
             os.close(handle)
             handle = inner
         yield handle
     finally:
         os.close(handle)
-
-
-def _inner(part: str, handle: int, mode: int) -> int:
-    try:
-        return os.open(part, _FOLDER, dir_fd=handle)
-    except FileNotFoundError:
-        with suppress(FileExistsError):
-            os.mkdir(part, mode, dir_fd=handle)
-        return os.open(part, _FOLDER, dir_fd=handle)

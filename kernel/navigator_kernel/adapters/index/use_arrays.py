@@ -131,11 +131,10 @@ class Tokenizer(UsePureTokenizer):  # type: ignore[misc] # the package has no ty
         if kind == "word":
             return ids
         ids = [self._bos_id, *ids, self._eos_id]
-        return ids if kind == "document" else self._shortened(ids)
-
-    def _shortened(self, ids: list[int]) -> list[int]:
-        """A long message first loses the words that carry no subject, then its middle: a person who pastes a page asks
-        before it or after it."""
+        if kind == "document":
+            return ids
+        # A long message first loses the words that carry no subject, then its middle: a person who pastes a page asks
+        # before it or after it
         short: list[int] = []
         spare = len(ids) - _READ
         for piece in ids:

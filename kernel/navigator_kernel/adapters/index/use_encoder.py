@@ -87,29 +87,26 @@ class UseEncoder:
     def _ready(self) -> SentenceModel:
         with self._lock:
             if self._model is None:
-                self._model = self._opened()
+                from zipfile import BadZipFile
+
+                opened = _arrays().SentenceModel
+                try:
+                    model: SentenceModel = _shared(self.prepared, opened)
+                except (OSError, ValueError, KeyError, EOFError, BadZipFile):  # missing or damaged: it is made again
+                    if self.prepared.exists():
+                        self._writer().remove(self.prepared)
+                    # Prepares the arrays; a folder that another process made in the meantime is just as good
+                    writer, made = self._writer(), self.prepared.with_name(f"{self.id}-{os.getpid()}")
+                    files = _arrays().prepared(_resources())
+                    writer.remove(made)
+                    writer.write_new(made, {name: (data, 0o644) for name, data in files.items()})
+                    try:
+                        writer.move(made, self.prepared)
+                    except KernelError:
+                        writer.remove(made)
+                    model = _shared(self.prepared, opened)
+                self._model = model
             return self._model
-
-    def _opened(self) -> SentenceModel:
-        from zipfile import BadZipFile
-
-        opened = _arrays().SentenceModel
-        try:
-            model: SentenceModel = _shared(self.prepared, opened)
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile):  # missing or damaged: it is made again
-            if self.prepared.exists():
-                self._writer().remove(self.prepared)
-            # Prepares the arrays; a folder that another process made in the meantime is just as good
-            writer, made = self._writer(), self.prepared.with_name(f"{self.id}-{os.getpid()}")
-            files = _arrays().prepared(_resources())
-            writer.remove(made)
-            writer.write_new(made, {name: (data, 0o644) for name, data in files.items()})
-            try:
-                writer.move(made, self.prepared)
-            except KernelError:
-                writer.remove(made)
-            model = _shared(self.prepared, opened)
-        return model
 
 
 _last: tuple[tuple[int, ...], Any] = ((), None)
@@ -209,7 +206,15 @@ class KeptVectors:
             vectors = self._encoder.encode(list(new.values()), kind).astype(np.float16)
             added = dict(zip(new, vectors, strict=True))
             rows = rows | added
-            self._append(added, rows)
+            # Adds vectors to the file, which then has `rows`; if that fails, the next process encodes the texts again
+            is_full = len(rows) > MOST
+            if is_full:
+                self._remove()
+            self._rows = added if is_full else rows
+            try:
+                self._writer().append(self.path, b"".join(key + row.tobytes() for key, row in added.items()))
+            except KernelError:
+                self._remove()
         return np.stack([rows[key] for key in keys]).astype(np.float32)
 
     def _read(self) -> dict[bytes, Any]:
@@ -226,17 +231,6 @@ class KeptVectors:
             self._remove()
             return {}
         return dict(zip(map(bytes, records["key"]), records["row"], strict=True))
-
-    def _append(self, added: dict[bytes, Any], rows: dict[bytes, Any]) -> None:
-        """Adds vectors to the file, which then has `rows`; if that fails, the next process encodes the texts again."""
-        is_full = len(rows) > MOST
-        if is_full:
-            self._remove()
-        self._rows = added if is_full else rows
-        try:
-            self._writer().append(self.path, b"".join(key + row.tobytes() for key, row in added.items()))
-        except KernelError:
-            self._remove()
 
     def _remove(self) -> None:
         with suppress(KernelError):

@@ -626,39 +626,33 @@ async def process_of(start: StdioParams, state: ServerState) -> AsyncIterator[tu
     mark = secrets.token_hex(16)
     lock = make_scratch(start.scratch)
     try:
-        async with _running(start, mark, state) as streams:
-            yield streams
+        process: Any = await asyncio.create_subprocess_exec(
+            *start.argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=start.cwd,
+            env={**start.env, MARK: mark},
+            limit=LINE,
+            start_new_session=True,
+        )
+        try:
+            heard, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
+            async with anyio.create_task_group() as group:
+                group.start_soon(_hear, process.stdout, heard, state)
+                group.start_soon(_say, process.stdin, sent, state)
+                group.start_soon(_drain, process.stderr, state.hear)
+                group.start_soon(_watch, start, process.pid, mark, state)
+                try:
+                    yield incoming, outgoing
+                finally:
+                    group.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _ended(process, mark)
     finally:
         await remove_scratch_aside(start.scratch, lock)
-
-
-@asynccontextmanager
-async def _running(start: StdioParams, mark: str, state: ServerState) -> AsyncIterator[tuple[Any, Any]]:
-    process: Any = await asyncio.create_subprocess_exec(
-        *start.argv,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        cwd=start.cwd,
-        env={**start.env, MARK: mark},
-        limit=LINE,
-        start_new_session=True,
-    )
-    try:
-        heard, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
-        async with anyio.create_task_group() as group:
-            group.start_soon(_hear, process.stdout, heard, state)
-            group.start_soon(_say, process.stdin, sent, state)
-            group.start_soon(_drain, process.stderr, state.hear)
-            group.start_soon(_watch, start, process.pid, mark, state)
-            try:
-                yield incoming, outgoing
-            finally:
-                group.cancel_scope.cancel()
-    finally:
-        with anyio.CancelScope(shield=True):
-            await _ended(process, mark)
 
 
 async def _hear(lines: asyncio.StreamReader, heard: Any, state: ServerState) -> None:

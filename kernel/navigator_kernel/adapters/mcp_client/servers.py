@@ -95,7 +95,12 @@ class Servers(Struct, frozen=True, kw_only=True):
                 return answer
             raise AssertionError("the second time raises")
 
-        return self._cut(await thread().run(asked()), run, server)
+        answer = await thread().run(asked())
+        body = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
+        if len(body) <= LARGE:
+            return answer
+        file = self.keep(run, server, body)
+        return {**_shortened(answer, [LARGE]), "truncated": True, "size": len(body), "file": str(file)}
 
     async def watch(self, server: str, uri: str, run: str) -> AsyncGenerator[Mapping[str, Any], None]:
         """Yields the contents of a resource, now and after each change that the server reports."""
@@ -168,13 +173,6 @@ class Servers(Struct, frozen=True, kw_only=True):
         breaker = self._breakers.setdefault(server, _Breaker())
         breaker.failures += 1
         breaker.until = time.monotonic() + REST
-
-    def _cut(self, answer: dict[str, Any], run: str, server: str) -> dict[str, Any]:
-        body = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
-        if len(body) <= LARGE:
-            return answer
-        file = self.keep(run, server, body)
-        return {**_shortened(answer, [LARGE]), "truncated": True, "size": len(body), "file": str(file)}
 
 
 def _checked(operation: str, params: Mapping[str, Any]) -> None:

@@ -175,7 +175,23 @@ class WireModel:
         if response.finish_reason in {"content_filter", "error"}:
             held.lost += spent_on(response)
             raise self._failed("filtered")
-        return self._completion(response, asked, held)
+        from pydantic_ai import messages as parts
+
+        if held.told is None:
+            held.spoken("".join(part.content for part in response.parts if isinstance(part, parts.TextPart)))
+        is_cut = response.finish_reason == "length"
+        text, spoken = held.spoken.end(is_cut=is_cut)
+        spoken = spoken if asked.calls else ()
+        text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
+        calls = unpacked(_calls(response, asked) or spoken, asked.tools)
+        if not calls and not text.strip():
+            held.lost += spent_on(response)
+            raise self._failed(self._not_an_answer("empty"))
+        plain = all(isinstance(part, parts.ToolCallPart | parts.TextPart) for part in response.parts)
+        kept = "" if plain else parts.ModelMessagesTypeAdapter.dump_json([_rewritten(response, text, calls)]).decode()
+        message = ChatMessage(role="assistant", text=text, calls=calls, wire=kept)
+        finish: Finish = "calls" if spoken and not is_cut else _FINISHES.get(response.finish_reason, "other")
+        return Completion(message=message, model=self.name, finish=finish, spent=spent_on(response))
 
     async def _streamed(self, model: Any, messages: list[Any], given: Any, held: _Request) -> Any:
         """Streams an answer and returns it whole. TimeoutError if its first event takes longer than `models.first`:
@@ -226,25 +242,6 @@ class WireModel:
     async def _came(self, response: Any) -> None:
         _content_type.set(response.headers.get("content-type", ""))
         await repair(response)
-
-    def _completion(self, response: Any, asked: Asked, held: _Request) -> Completion:
-        from pydantic_ai import messages as parts
-
-        if held.told is None:
-            held.spoken("".join(part.content for part in response.parts if isinstance(part, parts.TextPart)))
-        is_cut = response.finish_reason == "length"
-        text, spoken = held.spoken.end(is_cut=is_cut)
-        spoken = spoken if asked.calls else ()
-        text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
-        calls = unpacked(_calls(response, asked) or spoken, asked.tools)
-        if not calls and not text.strip():
-            held.lost += spent_on(response)
-            raise self._failed(self._not_an_answer("empty"))
-        plain = all(isinstance(part, parts.ToolCallPart | parts.TextPart) for part in response.parts)
-        kept = "" if plain else parts.ModelMessagesTypeAdapter.dump_json([_rewritten(response, text, calls)]).decode()
-        message = ChatMessage(role="assistant", text=text, calls=calls, wire=kept)
-        finish: Finish = "calls" if spoken and not is_cut else _FINISHES.get(response.finish_reason, "other")
-        return Completion(message=message, model=self.name, finish=finish, spent=spent_on(response))
 
     def _failure(self, error: Exception, held: _Request) -> KernelError:
         from pydantic_ai import exceptions as wrong

@@ -200,26 +200,24 @@ class _Begun:
             choices = body["choices"]
             for choice in choices:
                 for call in _calls(choice.get("delta")):
-                    self._repair(call)
+                    _as_text(call)
+                    function = call.get("function") or {}
+                    own, name = str(call.get("id") or ""), function.get("name") or ""
+                    arguments = function.get("arguments") or ""
+                    index = call.get("index")
+                    index = index if isinstance(index, int) else max(self._by_index, default=0)
+                    now = self._by_index.get(index)
+                    if now is None or (name and _is_another(now, own, arguments)):
+                        now = self._by_index[index] = _Call(self._count, own, name)
+                        call["id"] = own or f"call-{uuid4().hex[:16]}"
+                        self._count += 1
+                    elif name and name == now.name:  # a name that is sent again is not its second half
+                        function["name"] = None
+                    now.arguments += arguments
+                    call["index"] = now.at
         except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
             return line
         return b"data: " + json.dumps(body).encode()
-
-    def _repair(self, call: dict[str, Any]) -> None:
-        _as_text(call)
-        function = call.get("function") or {}
-        own, name, arguments = str(call.get("id") or ""), function.get("name") or "", function.get("arguments") or ""
-        index = call.get("index")
-        index = index if isinstance(index, int) else max(self._by_index, default=0)
-        now = self._by_index.get(index)
-        if now is None or (name and _is_another(now, own, arguments)):
-            now = self._by_index[index] = _Call(self._count, own, name)
-            call["id"] = own or f"call-{uuid4().hex[:16]}"
-            self._count += 1
-        elif name and name == now.name:  # a name that is sent again is not its second half
-            function["name"] = None
-        now.arguments += arguments
-        call["index"] = now.at
 
 
 def _is_another(now: _Call, own: str, arguments: str) -> bool:

@@ -414,7 +414,7 @@ class NodeBuild(Build, frozen=True):
         body = json.dumps({"private": True, "type": "module", "dependencies": named})
         self.writer.write(self.place / "package.json", body.encode())
         options = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--omit=dev", "--loglevel=error")
-        read = "--no-omit-lockfile-registry-resolved"  # `_refuse_others` reads where each package came from
+        read = "--no-omit-lockfile-registry-resolved"  # the list below says where each package came from
         env = {name: value for name, value in os.environ.items() if _OF_NPM.fullmatch(name)}
         env |= {"npm_config_allow_git": "none", "npm_config_update_notifier": "false"}
         argv = (self.program, "install", *options, read, f"--prefix={self.place}", f"--cache={self.place / _CACHE}")
@@ -423,28 +423,26 @@ class NodeBuild(Build, frozen=True):
             text = clean(_hidden(outcome.stderr.decode("utf-8", "replace"), env))
             lines = [line.removeprefix("npm error ") for line in text.splitlines() if "complete log" not in line]
             raise _failure("npm", text, shorten(" ".join(lines), 500), _NPM_CAUSES)
-        _refuse_others(self.place)
+        # Raises Refused for a package that is a link, or that did not come from a registry with a digest
+        try:
+            listing: Any = json.loads(read_bounded(self.place / MODULES / ".package-lock.json", LOCK_LIMIT))
+            packages = listing["packages"].items()
+        except (OSError, ValueError, KeyError, AttributeError) as error:
+            raise FetchFailed(
+                "npm left no list of what it installed", hint="use npm 7 or newer", reason="npm"
+            ) from error
+        for path, package in packages:
+            source = str(package.get("resolved", ""))
+            needed = {**package.get("dependencies", {}), **package.get("optionalDependencies", {})}
+            reaches = any(_ELSEWHERE.match(str(version)) for version in needed.values())
+            is_of_registry = package.get("integrity") and source.startswith(("https://", "http://"))
+            if reaches or package.get("link") or not is_of_registry:
+                hint = "only packages of your registry are taken; ask the package's author"
+                raise Refused(
+                    f"{shorten(clean(path, lines=False), 80)!r} is not from a registry", hint=hint, reason="url"
+                )
 
     def finish(self) -> None:
         for name, text in ((_START, _START_TEXT), (_HOOKS, _HOOKS_TEXT)):
             self.writer.write(self.place / name, text.encode())
         self.tidy()
-
-
-def _refuse_others(place: Path) -> None:
-    """Raises Refused for a package that is a link, or that did not come from a registry with a digest."""
-    try:
-        listing: Any = json.loads(read_bounded(place / MODULES / ".package-lock.json", LOCK_LIMIT))
-        packages = listing["packages"].items()
-    except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise FetchFailed("npm left no list of what it installed", hint="use npm 7 or newer", reason="npm") from error
-    for name, package in packages:
-        source, needed = (
-            str(package.get("resolved", "")),
-            {**package.get("dependencies", {}), **package.get("optionalDependencies", {})},
-        )
-        reaches = any(_ELSEWHERE.match(str(version)) for version in needed.values())
-        is_of_registry = package.get("integrity") and source.startswith(("https://", "http://"))
-        if reaches or package.get("link") or not is_of_registry:
-            hint = "only packages of your registry are taken; ask the package's author"
-            raise Refused(f"{shorten(clean(name, lines=False), 80)!r} is not from a registry", hint=hint, reason="url")

@@ -235,7 +235,7 @@ def _kill_marked(mark: str) -> None:
     """Kills every process whose mark begins with `mark`, until none is found."""
     needle = f"{MARK}={mark}".encode()
     for _ in range(20):
-        pids = [pid for pid in _others() if _carries(pid, needle)]
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit() and _carries(int(name), needle)]
         if not pids:
             return
         for pid in pids:
@@ -244,12 +244,10 @@ def _kill_marked(mark: str) -> None:
         time.sleep(0.005)
 
 
-def _others() -> list[int]:
-    me = os.getpid()
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != me]
-
-
 def _carries(pid: int, needle: bytes) -> bool:
+    """Whether another process that still runs has `needle` in its environment."""
+    if pid == os.getpid():
+        return False
     try:
         if b"\nState:\tZ" in Path(f"/proc/{pid}/status").read_bytes()[:200]:
             return False

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -108,12 +109,20 @@ class Redactor(Struct, frozen=True):
         seen = _SEEN.get()
         seen = {} if seen is None else seen
         named = [parts.texts[number] for number in parts.secret]
-        _remember(seen, (value for result in results if result for value in result.values), named)
-        secrets = [(form, False) for secret in self.known for form in _forms(secret)]
-        secrets += [
+        # Remembered are the values with the name of a password, and all other secrets but everyday words; a secret of
+        # several words, such as a key of several lines, also with its long words
+        secrets = [secret for result in results if result for secret in result.values]
+        words = (
+            word for secret in secrets for word in (secret, *(part for part in secret.split() if len(part) > WORD))
+        )
+        for word in (*named, *filter(_is_rare, words)):
+            if len(seen) < MOST and len(word) >= SHORTEST - 2 and REDACTED not in word:
+                seen[word] = None
+        forms = [(form, False) for secret in self.known for form in _forms(secret)]
+        forms += [
             (form, len(secret) < SHORTEST or not _is_rare(secret)) for secret in tuple(seen) for form in _forms(secret)
         ]
-        done = iter([_shown(text, cuts, secrets) for text, cuts in zip(parts.texts, places, strict=True)])
+        done = iter([_shown(text, cuts, forms) for text, cuts in zip(parts.texts, places, strict=True)])
         return _replaced(value, lambda _: next(done))
 
     def _searched(self, texts: Sequence[str], lines: Sequence[str]) -> list[Found | None]:
@@ -194,7 +203,12 @@ class _Parts:
                     numbers += [len(self.texts)] if isinstance(part, str) else []
                     self.read(part, name)
                 if len(numbers) > 1:
-                    self._join(numbers)
+                    begins, ends, at = list[int](), list[int](), 0
+                    for number in numbers:
+                        begins.append(at)
+                        ends.append(at := at + len(self.texts[number]))
+                        at += 1
+                    self.lines.append(_Line(" ".join(self.texts[number] for number in numbers), numbers, begins, ends))
 
     def _read_named(self, name: str, text: str) -> None:
         number = len(self.texts) - 1
@@ -204,14 +218,6 @@ class _Parts:
         sign = "" if name.lower().endswith(("token", "tokens")) else '"'  # in quotes a word of letters is secret, too
         begin = len(name) + 2 + len(sign)
         self.lines.append(_Line(f"{name}: {sign}{text}{sign}", [number], [begin], [begin + len(text)]))
-
-    def _join(self, numbers: Sequence[int]) -> None:
-        begins, ends, at = list[int](), list[int](), 0
-        for number in numbers:
-            begins.append(at)
-            ends.append(at := at + len(self.texts[number]))
-            at += 1
-        self.lines.append(_Line(" ".join(self.texts[number] for number in numbers), numbers, begins, ends))
 
 
 def _is_long(key: object) -> bool:
@@ -235,7 +241,11 @@ def _shown(text: str, places: list[tuple[int, int]] | None, secrets: Sequence[tu
     own; withheld if it was not searched."""
     if places is None:
         return WITHHELD.format(len(text))
-    text = _without(text, _merged(places))
+    pieces, at = [""], 0
+    for begin, end in _merged(places):
+        pieces += [text[at:begin], REDACTED]
+        at = end
+    text = "".join([*pieces, text[at:]])
     for secret, is_word in secrets:
         if secret in text:
             text = _without_word(text, secret) if is_word else text.replace(secret, REDACTED)
@@ -341,14 +351,6 @@ def _merged(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def _without(text: str, places: Sequence[tuple[int, int]]) -> str:
-    pieces, at = list[str](), 0
-    for begin, end in places:
-        pieces += [text[at:begin], REDACTED]
-        at = end
-    return "".join([*pieces, text[at:]]) if pieces else text
-
-
 def found(text: str, shapes: Iterable[Shape] | None = None) -> list[Secret]:
     """The secrets in `text` of any shape, or of `shapes`, in order; they may overlap. The time grows with the length of
     the text."""
@@ -365,15 +367,6 @@ def secrets_of(environment: Mapping[str, str]) -> Iterator[str]:
     yield from sorted(values, key=len, reverse=True)
 
 
-def _remember(seen: dict[str, None], secrets: Iterable[str], named: Iterable[str]) -> None:
-    """Adds the values with the name of a password, and all other secrets but everyday words; a secret of several words,
-    such as a key of several lines, also with its long words."""
-    words = (word for secret in secrets for word in (secret, *(part for part in secret.split() if len(part) > WORD)))
-    for word in (*named, *filter(_is_rare, words)):
-        if len(seen) < MOST and len(word) >= SHORTEST - 2 and REDACTED not in word:
-            seen[word] = None
-
-
 def _is_rare(word: str) -> bool:
     """Whether no text is likely to contain the word by chance: it mixes letters with digits or signs, or cases."""
     if any(map(str.isdigit, word)) and any(map(str.isalpha, word)):
@@ -386,7 +379,7 @@ def _forms(secret: str) -> tuple[str, ...]:
     """The secret as it is, in JSON and in JSON in JSON, in an address, in quotes of a shell, and in base64, wherever it
     begins in the encoded text."""
     data = secret.encode("utf-8", "replace")
-    forms = {secret, secret.replace("'", "'\"'\"'"), "".join(map(_percent, secret))}
+    forms = {secret, secret.replace("'", "'\"'\"'"), quote(secret, safe="", errors="replace")}
     for ascii_only in (True, False):
         once = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
         forms |= {once, json.dumps(once)[1:-1]}
@@ -397,10 +390,3 @@ def _forms(secret: str) -> tuple[str, ...]:
             whole = text[(0, 2, 3)[before] : (before + len(data)) * 8 // 6]  # no bits of what is before and behind
             forms |= {whole, whole.translate({ord("+"): "-", ord("/"): "_"})}
     return tuple(sorted(forms, key=len, reverse=True))
-
-
-def _percent(letter: str) -> str:
-    """The character as in an address."""
-    if letter.isascii() and (letter.isalnum() or letter in "-._~"):
-        return letter
-    return "".join(f"%{octet:02X}" for octet in letter.encode("utf-8", "replace"))

@@ -308,16 +308,14 @@ def _short(value: Any, characters: int, items: int) -> Any:
     if isinstance(value, (list, tuple)):
         shortened = [_short(item, characters, items) for item in value[:items]]
         return (
-            shortened if len(value) <= items else [*shortened, {"items": len(value), "sha256": _digest(_json(value))}]
+            shortened
+            if len(value) <= items
+            else [*shortened, {"items": len(value), "sha256": hashlib.sha256(_json(value)).hexdigest()}]
         )
     if value is None or isinstance(value, (bool, int, float)):
         return value
     text = str(value)
     return cut_text(text, characters)
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 def _json(body: Any) -> bytes:

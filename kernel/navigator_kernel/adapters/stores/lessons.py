@@ -120,7 +120,10 @@ class Lessons(Struct):
         try:
             skills = json.loads(read_bounded(self.path, _SIZE_LIMIT))["skills"].items()
             return _bounded(
-                {clean(name, lines=False): [_lesson(lesson) for lesson in lessons] for name, lessons in skills}
+                {
+                    clean(name, lines=False): [Lesson(_told(lesson["text"]), _told(lesson["at"])) for lesson in lessons]
+                    for name, lessons in skills
+                }
             )
         except FileNotFoundError:
             return {}
@@ -141,10 +144,6 @@ def _told(text: str) -> str:
 
 def _same(one: str, other: str) -> bool:
     return one.casefold() == other.casefold()
-
-
-def _lesson(raw: Mapping[str, str]) -> Lesson:
-    return Lesson(_told(raw["text"]), _told(raw["at"]))
 
 
 def _bounded(held: Held) -> Held:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,17 +46,21 @@ class ManifestStore:
     def load(self) -> dict[str, tuple[Stamp, SkillDef]]:
         """The stored manifests by path; empty if there are none, or if another release or other readers wrote them."""
         try:
-            held = _decoded(self._file.read_bytes())
-            if held["reader"] != _reader():
+            data = self._file.read_bytes()
+            try:
+                stored = decode(data)  # takes a third of the time of `json.loads`
+            except MsgspecError:
+                stored = json.loads(data)  # reads the lone surrogates of a manifest, too
+            if stored["reader"] != _reader():
                 return {}
-            return {str(path): (tuple(seen), _skill(Path(path), said)) for path, seen, said in held["skills"]}
+            return {str(path): (tuple(seen), _skill(Path(path), body)) for path, seen, body in stored["skills"]}
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return {}
 
-    def save(self, held: Iterable[tuple[str, Stamp, SkillDef]]) -> None:
+    def save(self, manifests: Iterable[tuple[str, Stamp, SkillDef]]) -> None:
         """Stores manifests, except those that JSON would change. It is not a failure if the store cannot be written."""
-        said = ([path, list(seen), body] for path, seen, skill in held if (body := _said(skill)) is not None)
-        text = json.dumps({"reader": _reader(), "skills": list(said)}, ensure_ascii=False)
+        rows = ([path, list(seen), body] for path, seen, skill in manifests if (body := _body(skill)) is not None)
+        text = json.dumps({"reader": _reader(), "skills": list(rows)}, ensure_ascii=False)
         data = text.encode("utf-8", errors="surrogatepass")
         if len(data) > LIMIT:
             return
@@ -71,34 +74,24 @@ class ManifestStore:
             return
 
 
-def _decoded(data: bytes) -> Any:
-    """Decodes JSON in a third of the time of `json.loads`, which also reads the lone surrogates of a manifest."""
-    try:
-        return decode(data)
-    except MsgspecError:
-        return json.loads(data)
-
-
 def _reader() -> list[Any]:
     """The identity of this reader: the release, and the stamps of the files that read a manifest."""
     package = Path(__file__).parents[2]
     return [__version__, [list(stamp(package / name) or ()) for name in _READERS]]
 
 
-@cache
-def _defaults() -> Mapping[str, Any]:
-    blank = SkillDef(name="", description="", path=Path(), folder=None)
-    return {name: getattr(blank, name) for name in SkillDef.__struct_fields__ if name not in _PLACES}
+_BLANK = SkillDef(name="", description="", path=Path(), folder=None)
 
 
-def _said(skill: SkillDef) -> dict[str, Any] | None:
+def _body(skill: SkillDef) -> dict[str, Any] | None:
     """The fields that differ from their defaults; None if JSON cannot express one of them."""
+    fields = [name for name in SkillDef.__struct_fields__ if name not in _PLACES]
     body: dict[str, Any] = {
-        name: held for name, usual in _defaults().items() if (held := getattr(skill, name)) != usual
+        name: getattr(skill, name) for name in fields if getattr(skill, name) != getattr(_BLANK, name)
     }
     body["description"] = skill.description
     for name in _VALUES.keys() & body.keys():
-        body[name] = [asdict(one) for one in body[name]]
+        body[name] = [asdict(value) for value in body[name]]
     if skill.folder is not None:
         body["folder"] = True
     extra = body.get("extra")
@@ -111,7 +104,7 @@ def _said(skill: SkillDef) -> dict[str, Any] | None:
 def _skill(path: Path, body: dict[str, Any]) -> SkillDef:
     for name, kind in _VALUES.items():
         if name in body:
-            body[name] = tuple(kind(**one) for one in body[name])
-    said: dict[str, Any] = {name: tuple(held) if isinstance(held, list) else held for name, held in body.items()}
-    said["folder"] = path.parent if said.pop("folder", False) else None
-    return SkillDef(path=path, **said)
+            body[name] = tuple(kind(**values) for values in body[name])
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in body.items()}
+    fields["folder"] = path.parent if fields.pop("folder", False) else None
+    return SkillDef(path=path, **fields)

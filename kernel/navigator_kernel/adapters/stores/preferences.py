@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -32,7 +32,15 @@ class Preferences(Struct, frozen=True):
 
     def recall(self, message: str) -> tuple[Memory, ...]:
         """All wishes in their order; if they exceed 1,000 tokens, those that share the most words with `message`."""
-        memories = list(self._all())
+        memories: list[Memory] = []
+        for page in self.pages:
+            try:
+                data = read_bounded(page.path, _FILE_LIMIT)
+            except (OSError, KernelError):
+                continue
+            text = data.decode("utf-8-sig", "replace") if page.accepted(data) else ""
+            wishes = (line.strip().lstrip("-*").strip() for line in clean(text).split("\n"))
+            memories += [Memory(text=wish, source=page.source) for wish in wishes if wish and not wish.startswith("#")]
         if sum(tokens(memory.text) for memory in memories) <= TOKENS:
             return tuple(memories)
         words = _words(message)
@@ -42,18 +50,6 @@ class Preferences(Struct, frozen=True):
                 room -= tokens(memories[at].text)
                 chosen.add(at)
         return tuple(memories[at] for at in sorted(chosen))
-
-    def _all(self) -> Iterator[Memory]:
-        for page in self.pages:
-            try:
-                data = read_bounded(page.path, _FILE_LIMIT)
-            except (OSError, KernelError):
-                continue
-            text = data.decode("utf-8-sig", "replace") if page.accepted(data) else ""
-            for line in clean(text).split("\n"):
-                wish = line.strip().lstrip("-*").strip()
-                if wish and not wish.startswith("#"):
-                    yield Memory(text=wish, source=page.source)
 
 
 def _words(text: str) -> set[str]:

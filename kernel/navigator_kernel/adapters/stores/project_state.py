@@ -18,7 +18,7 @@ from contextlib import suppress
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from threading import RLock
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -159,7 +159,8 @@ class ProjectState:
         self.record: Record | None = None
         self.offered: list[Record] = []
         while True:
-            self._named = self.projects / _name(self.place, taken)
+            identity = f"{self.place.inode}:{self.place.born}:{taken}:".encode() + os.fsencode(self.place.path)
+            self._named = self.projects / blake2b(identity, digest_size=16).hexdigest()
             if (record := read_record(self._named)) is None:
                 break
             if self._relation(record, mark, named=True) == "same":
@@ -328,28 +329,15 @@ def _records_at(projects: Path, _: Stamp | None) -> Sequence[Record]:
     return records(projects)
 
 
-def _name(place: Place, taken: str) -> str:
-    """The name of the root's state folder, if the state of another root has the name `taken`."""
-    known = f"{place.inode}:{place.born}:{taken}:".encode()
-    return blake2b(known + os.fsencode(place.path), digest_size=16).hexdigest()
-
-
 def _born(path: str) -> int:
     import ctypes  # takes 3 ms
 
-    statx, answer = _statx(), ctypes.create_string_buffer(256)
+    # Python has no call for this function of the C library, which an old library does not have either
+    statx, answer = getattr(ctypes.CDLL(None), "statx", None), ctypes.create_string_buffer(256)
     if statx is None or statx(_CURRENT_FOLDER, os.fsencode(path), _NO_FOLLOW, _BIRTH, answer) != 0:
         return 0
     mask, seconds, rest = struct.unpack_from(f"=I{_BIRTH_AT - 4}xqI", answer)
     return int(seconds * 10**9 + rest) if mask & _BIRTH else 0
-
-
-@cache
-def _statx() -> Any:
-    """The function of the C library, which Python has no call for; None if the library is too old."""
-    import ctypes
-
-    return getattr(ctypes.CDLL(None), "statx", None)
 
 
 def _offer(record: Record, here: Place) -> str:
@@ -373,16 +361,10 @@ def make_home(folder: Path) -> None:
     """Creates the folder with mode 0700. The note is written before anything else, so that files of this version do not
     make the home look like one of an earlier version, whose projects may bring their state along (X-43)."""
     if not (folder / NOTE).exists():
-        used = _was_used(folder)
+        is_used = False  # whether an earlier version left anything in the home
+        with suppress(OSError):
+            is_used = any(name not in _OWN for name in os.listdir(folder))
         make_private(folder)
-        body = json.dumps({"v": 2, "upgraded_at": time.time_ns() if used else 0})
+        body = json.dumps({"v": 2, "upgraded_at": time.time_ns() if is_used else 0})
         FolderWriter([folder]).create(folder / NOTE, body.encode(), mode=0o600)  # the first process decides
     make_private(folder)
-
-
-def _was_used(folder: Path) -> bool:
-    """Whether an earlier version left anything in the home."""
-    try:
-        return any(name not in _OWN for name in os.listdir(folder))
-    except OSError:
-        return False

@@ -88,8 +88,29 @@ def rebuild(path: Path) -> Rebuilt:
         try:
             for file in files_of(fresh):
                 file.unlink(missing_ok=True)
-            rows = _fill(fresh, path.name, pages)
-            return Rebuilt(_swap(path, fresh), rows)
+            with closing(sqlite3.connect(fresh, isolation_level=None)) as database:
+                database.execute("PRAGMA journal_mode = WAL")
+                owners = _make_tables(database, fresh, pages, _known(path.name))
+                tables = _tables(database)
+                rows = dict.fromkeys(tables, 0)
+                database.execute("BEGIN")
+                for number in sorted(pages.numbers, key=lambda number: number not in owners):
+                    owner = tables.get(owners.get(number, ""))
+                    for row in _rows(pages, number):
+                        fitting = [table for table in tables.values() if table.fits(row)]
+                        if owner in fitting or len(fitting) == 1:
+                            table = owner if owner in fitting else fitting[0]
+                            rows[table.name] += table.add(row, database)
+                database.execute("COMMIT")
+            # Replaces the database in one step; returns the new name of the old one
+            damaged = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.urandom(2).hex()}")
+            os.link(path, damaged)
+            _, log, index = files_of(path)
+            if log.exists():
+                log.rename(files_of(damaged)[1])
+            index.unlink(missing_ok=True)
+            fresh.replace(path)
+            return Rebuilt(damaged, rows)
         except sqlite3.Error as error:
             raise database_failed(path, error) from error
         except OSError as error:
@@ -291,25 +312,6 @@ def _tables_of(known: Versions) -> dict[str, _Table]:
         return _tables(model)
 
 
-def _fill(fresh: Path, name: str, pages: _Pages) -> dict[str, int]:
-    """Makes the new database; returns the number of rows of each table."""
-    with closing(sqlite3.connect(fresh, isolation_level=None)) as database:
-        database.execute("PRAGMA journal_mode = WAL")
-        owners = _make_tables(database, fresh, pages, _known(name))
-        tables = _tables(database)
-        rows = dict.fromkeys(tables, 0)
-        database.execute("BEGIN")
-        for number in sorted(pages.numbers, key=lambda number: number not in owners):
-            owner = tables.get(owners.get(number, ""))
-            for row in _rows(pages, number):
-                fitting = [table for table in tables.values() if table.fits(row)]
-                if owner in fitting or len(fitting) == 1:
-                    table = owner if owner in fitting else fitting[0]
-                    rows[table.name] += table.add(row, database)
-        database.execute("COMMIT")
-    return rows
-
-
 def _make_tables(database: sqlite3.Connection, file: Path, pages: _Pages, known: Versions) -> dict[int, str]:
     """Makes the tables of the newest version, or those that the file of a plugin names. Returns the table of each page
     that can be reached."""
@@ -422,15 +424,3 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
             return value, end + 1
     value = value << 8 | data[at + 8]
     return value - (1 << 64 if value >> 63 else 0), at + 9
-
-
-def _swap(path: Path, fresh: Path) -> Path:
-    """Replaces the database in one step; returns the new name of the old one."""
-    damaged = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.urandom(2).hex()}")
-    os.link(path, damaged)
-    _, log, index = files_of(path)
-    if log.exists():
-        log.rename(files_of(damaged)[1])
-    index.unlink(missing_ok=True)
-    fresh.replace(path)
-    return damaged

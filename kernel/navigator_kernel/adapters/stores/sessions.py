@@ -67,7 +67,14 @@ class SqliteSessions(Struct, frozen=True):
 
         Busy if another process has taken a turn of the same session in the meantime.
         """
-        state, now = json.dumps(self._kept(session), ensure_ascii=False), self.clock.now()
+        # A question, a repetition or a last message that contains a secret is left out: a text with `[redacted]` in it
+        # cannot be carried out, so the person has to send the message again
+        body = session_to_dict(session)
+        lost = {slot: empty for slot, empty in _SLOTS.items() if self.redact(body[slot]) != body[slot]}
+        sticky = body["sticky"]
+        if sticky is not None and self.redact(sticky["text"]) != sticky["text"]:
+            lost["sticky"] = {**sticky, "text": ""}
+        state, now = json.dumps({**body, **lost}, ensure_ascii=False), self.clock.now()
         with self._open() as database:
             row = database.execute("SELECT turn FROM sessions WHERE id = ?", (session.id,)).fetchone()
             if row is not None and row[0] >= session.turn:
@@ -84,16 +91,6 @@ class SqliteSessions(Struct, frozen=True):
                 for at, message in enumerate(said)
             ]
             database.executemany("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?)", rows)
-
-    def _kept(self, session: Session) -> dict[str, Any]:
-        """The session without a question, a repetition or a last message that contains a secret: a text with
-        `[redacted]` in it cannot be carried out, so the person has to send the message again."""
-        body = session_to_dict(session)
-        lost = {slot: empty for slot, empty in _SLOTS.items() if self.redact(body[slot]) != body[slot]}
-        last = body["sticky"]
-        if last is not None and self.redact(last["text"]) != last["text"]:
-            lost["sticky"] = {**last, "text": ""}
-        return {**body, **lost}
 
     def revoke(self, name: str, subjects: Collection[str]) -> None:
         """Ends these consents of the session; its turn and its question stay. NotFound if there is no such session."""
