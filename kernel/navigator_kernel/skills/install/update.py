@@ -374,7 +374,8 @@ def _news(
 
 
 def _with_history(news: Sequence[_News], tree: Tree) -> Iterator[_News]:
-    """The news, with notes on a rewritten history and on authors that are new since the commit that is here."""
+    """The news, with notes on a rewritten or unknown history and on authors that are new since the commit that is
+    here."""
     seen: dict[str, list[Note]] = {}
     for one in news:
         if one.plan is None or one.here is None or not isinstance(tree, GitSource) or one.here.commit == tree.commit:
@@ -383,7 +384,9 @@ def _with_history(news: Sequence[_News], tree: Tree) -> Iterator[_News]:
         earlier = one.here.commit
         if earlier not in seen:
             seen[earlier] = notes = []
-            if (history := tree.history(earlier)) is not None:
+            if (history := tree.history(earlier)) is None:
+                notes.append(("unknown", earlier[:12], tree.commit[:12]))
+            else:
                 if not history.is_before:
                     notes.append(("history", earlier[:12], tree.commit[:12]))
                 strangers = [author for author in history.since if author not in history.authors]
