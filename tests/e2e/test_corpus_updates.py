@@ -69,7 +69,7 @@ def test_every_growth_of_a_changed_copy_is_asked_about_and_no_harmless_edit(
         asked, edited = dict[str, str](), 0
         while batch := list(zip(installed, edits, strict=False)):
             changed = {}
-            for skill, (kind, edit) in batch:
+            for skill, (_, edit) in batch:
                 before = (up / skill / "SKILL.md").read_bytes().decode()
                 head, body = re.split(r"(?<=\n---\n)", before.replace("\r\n", "\n"), maxsplit=1)
                 changed[f"{skill}/SKILL.md"] = head + edit(body) + "\n"

@@ -76,8 +76,8 @@ class Installer(Struct, frozen=True, kw_only=True):
         ]
 
     def write(self, changes: Sequence[Change], *, back: bool = False) -> None:
-        """Writes the changes, each after a note of how the file was; on the way `back` the empty folders that an install
-        made and the notes are removed last. Busy if a file is not as it was read."""
+        """Writes the changes, each after a note of how the file was; on the way `back` the empty folders that an
+        install made and the notes are removed last. Busy if a file is not as it was read."""
         for change in changes:
             if _read(change.file) != change.before:
                 raise Busy(f"{str(change.file)!r} was changed meanwhile", hint="try again")
