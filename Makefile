@@ -49,8 +49,9 @@ test-further: $(STAMP)  ## Run the cases beyond the samples, which no other targ
 coverage: $(STAMP)  ## Measure which lines and branches of the kernel the tests run (OPTIONS="tests/routing")
 	@$(MAKE) --no-print-directory test-only MEASURE=1
 
-test-slow: $(STAMP)  ## Run the long soaks, then test-mutation
+test-slow: $(STAMP)  ## Run the long soaks, 10,000 histories of the lock, then test-mutation
 	@$(BIN)/python -m pytest -q -n 2 -m slow --timeout 3600
+	@LOCK_HISTORIES=10000 $(BIN)/python -m pytest -q -n 0 --timeout 3600 tests/lifecycle/test_lock_histories.py
 	@$(MAKE) --no-print-directory test-mutation
 
 test-mutation: $(STAMP)  ## Change the code in many places and count the changes that no test notices (SAMPLE=all, SUBJECT=gate)

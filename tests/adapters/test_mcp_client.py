@@ -16,7 +16,7 @@ from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.mcp_client.servers import Servers
 from navigator_kernel.bootstrap.project import Project
-from navigator_kernel.bootstrap.servers import suspicions
+from navigator_kernel.bootstrap.scanning.scanners import suspicions
 from navigator_kernel.config.settings import Policy
 from navigator_kernel.errors import (
     ConnectionFailed,

@@ -124,6 +124,25 @@ def read(name: str, data: bytes) -> dict[str, Any]:
     return held
 
 
+@pytest.mark.parametrize("host", EVERY)
+def test_folders_that_an_install_made_go_with_it_if_they_are_empty(here: Place, home: Path, host: str) -> None:
+    before = folders_of(here, home)
+    here.said("host", "install", host)
+    here.said("host", "uninstall", host)
+    assert folders_of(here, home) == before
+    here.said("host", "install", "claude-code")
+    (here.root / ".claude" / "mine.md").write_text("mine")
+    here.said("host", "uninstall", "claude-code")
+    assert (here.root / ".claude" / "mine.md").exists()
+
+
+def folders_of(here: Place, home: Path) -> set[Path]:
+    """The folders of the project and the person, but for those of Navigator itself."""
+    own = home / ".local" / "state" / "navigator"
+    found = {path for top in (here.root, home) for path in top.rglob("*") if path.is_dir()}
+    return {path for path in found if path != own and own not in path.parents and path not in own.parents}
+
+
 def test_uninstall_keeps_an_entry_that_was_added_after_the_install(here: Place, home: Path) -> None:
     here.said("host", "install", "claude-code")
     file = here.root / ".mcp.json"
@@ -369,7 +388,9 @@ def test_the_files_of_an_install_do_not_show_that_the_host_is_here(here: Place, 
     here.said("host", "uninstall", host)
     assert not is_here()
     file = hosts(here.root, {"HOME": str(home)})[host].folders[0]
-    (file if host == "generic" else file / "own.json").write_text("{}")
+    file = file if host == "generic" else file / "own.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("{}")
     assert is_here()
 
 

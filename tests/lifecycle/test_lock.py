@@ -192,7 +192,18 @@ def test_missing_skills_do_not_count_as_current(team: tuple[Project, Project], t
     one, _ = team
     shutil.rmtree(one.skills)
     done = Place(root=one.root).run("outdated")
-    assert done.out.splitlines()[-1] == "2 missing here"
+    assert (done.out.splitlines()[-1], done.code) == ("2 missing here", 1)
+    assert "2 skills of the lock not installed here; to install: navigator install" in done.err
+
+
+def test_where_no_source_can_be_reached_nothing_is_compared_and_that_is_said(
+    team: tuple[Project, Project], tmp_path: Path
+) -> None:
+    one, _ = team
+    (tmp_path / "up").rename(tmp_path / "gone")
+    done = Place(root=one.root).run("outdated")
+    assert (done.out.splitlines()[-1], done.code) == ("2 unreachable", 7)
+    assert "no source could be reached" in done.err
 
 
 def _dry() -> Any:

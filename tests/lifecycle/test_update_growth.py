@@ -246,3 +246,13 @@ def test_a_rewritten_history_does_not_hide_another_author(project: Project, up: 
     notes = notes_of(project)
     assert list(notes) == ["history", "author"]
     assert notes["author"][1] == "Mallory <mallory@example.org>" != notes["author"][0]
+
+
+def test_a_history_that_the_source_does_not_have_is_said(project: Project, up: Path) -> None:
+    for words in ("kind", "brief", "calm"):
+        commit(up, {"greet/SKILL.md": TEXT + f"\nBe {words}.\n"})
+    short = up.with_name("short")
+    git(up.parent, "clone", "-q", "--depth=2", f"file://{up}", str(short))
+    up.rename(up.with_name("long"))
+    short.rename(up)
+    assert list(notes_of(project)) == ["unknown"]

@@ -22,8 +22,8 @@ from navigator_kernel.adapters.files.database import own_lock, read_rows
 from navigator_kernel.adapters.files.scratch import new_scratch
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores.project_state import BOX
-from navigator_kernel.bootstrap.places import installed_plugins, open_consents, private_writer
-from navigator_kernel.config.settings import MACHINE_POLICY, Settings, policy_files, user_cache, user_state
+from navigator_kernel.bootstrap.places import installed_plugins, open_consents, private_writer, tool_file
+from navigator_kernel.config.settings import MACHINE_POLICY, policy_files, user_cache, user_state
 from navigator_kernel.errors import ConsentNeeded, Damaged, KernelError, UsageProblem
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import APART, COLON
@@ -32,7 +32,6 @@ from navigator_kernel.storage_errors import LONGEST
 from navigator_kernel.text import Language, lazy_compile, numbered
 
 if TYPE_CHECKING:
-    from navigator_kernel.adapters.entry_points import Installed
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.skills.install.conflict import Side
 
@@ -88,8 +87,13 @@ def repair(
     """Repairs what can be repaired, merges a lock with conflict markers, and brings skills.db up to date. Returns what
     was done, and what could not be done. ConsentNeeded if both sides of a merge changed an entry and `take` names none.
     """
+
+    def rewrite_records() -> list[str]:
+        places = project.lifecycle.repair(take=take).levels
+        return [f"{place.level}: {name}" for place in places for name in place.rewritten]
+
     done, failed = list[str](), list[str]()
-    for one in (*found, Finding(what="records", state="ok", detail="", fix=partial(_rewrite_records, project, take))):
+    for one in (*found, Finding(what="records", state="ok", detail="", fix=rewrite_records)):
         if one.fix is None:
             continue
         try:
@@ -149,36 +153,26 @@ def _system(_: Project) -> Iterator[Finding]:
     yield Finding(what="git", state="ok" if git else "missing", detail=git or "not found", remedy=git_remedy)
     for extra, module, without in _EXTRAS:
         yield _extra(f"navigator-kernel[{extra}]", extra, without, is_there=find_spec(module) is not None)
+    from importlib.metadata import PackageNotFoundError, distribution, requires
+
     for plugin in installed_plugins():
-        if needed := _needed_by(plugin):
-            is_there = all(map(_is_installed, needed))
+        lines: list[str] = []
+        with suppress(PackageNotFoundError):  # a source tree that is not installed
+            lines = requires(plugin.package) or []
+        # The packages of the extra that the plugin's package calls like the plugin
+        marked = [(line, line.partition(";")[2].replace(" ", "").replace('"', "'")) for line in lines]
+        needed = [_PACKAGE.findall(line)[0] for line, marker in marked if f"extra=={plugin.name!r}" in marker]
+        try:
+            is_there = all(distribution(package) is not None for package in needed)
+        except PackageNotFoundError:
+            is_there = False
+        if needed:
             yield _extra(f"{plugin.package}[{plugin.name}]", plugin.name, "not installed", is_there=is_there)
 
 
 def _extra(package: str, extra: str, without: str, *, is_there: bool) -> Finding:
     detail, remedy = ("installed", "") if is_there else (without, f"pip install '{package}'")
     return Finding(what=f"extra {extra}", state="ok" if is_there else "missing", detail=detail, remedy=remedy)
-
-
-def _needed_by(plugin: Installed) -> list[str]:
-    """The packages of the extra that the plugin's package calls like the plugin."""
-    from importlib.metadata import PackageNotFoundError, requires
-
-    try:
-        lines = requires(plugin.package) or ()
-    except PackageNotFoundError:  # a source tree that is not installed
-        return []
-    marked = [(line, line.partition(";")[2].replace(" ", "").replace('"', "'")) for line in lines]
-    return [_PACKAGE.findall(line)[0] for line, marker in marked if "extra==" + repr(plugin.name) in marker]
-
-
-def _is_installed(package: str) -> bool:
-    from importlib.metadata import PackageNotFoundError, distribution
-
-    try:
-        return distribution(package) is not None
-    except PackageNotFoundError:
-        return False
 
 
 def _sandbox(project: Project) -> Iterator[Finding]:
@@ -225,8 +219,15 @@ def _folders(project: Project) -> Iterator[Finding]:
     spaces: dict[int, tuple[str, Path]] = {}
     for name, (folder, loss, variable) in folders.items():
         there = next(path for path in (folder, *folder.parents) if path.is_dir())
+        path = there / f".navigator-doctor-{secrets.token_hex(8)}.tmp"  # a name that is cleaned up if this is killed
+        writer = FolderWriter([there])
         try:
-            _try_folder(there)
+            writer.create(path, bytes(4096), mode=0o600)
+            try:
+                with own_lock(path):
+                    pass
+            finally:
+                writer.remove(path)
             spaces.setdefault(there.stat().st_dev, (name, there))
         except KernelError as error:
             yield Finding(what=name, state="damaged", detail=f"{error.message}; {loss}", remedy=error.hint)
@@ -239,34 +240,18 @@ def _folders(project: Project) -> Iterator[Finding]:
             continue
         yield Finding(what=name, state="ok", detail=str(folder))
     for name, there in spaces.values():
-        yield _space(name, there)
+        seen = os.statvfs(there)
+        free, files = seen.f_bavail * seen.f_frsize, seen.f_favail if seen.f_files else 1
+        detail = f"{free // _MIB} MiB free in {str(there)!r}" + ("" if files else ", and no more files can be made")
+        level: State = "damaged" if free < _FULL or not files else "missing" if free < _NARROW else "ok"
+        remedy = "" if level == "ok" else "navigator gc --days 0 removes old files; a run may use up to 512 MiB"
+        yield Finding(what=f"space for {name}", state=level, detail=detail, remedy=remedy)
     box = project.root / BOX
     if not os.access(box if box.is_dir() else project.root, os.W_OK | os.X_OK):
         detail = f"you cannot write to {str(project.root)!r}: it can be asked, and what runs write is in your own state"
         yield Finding(
             what="project", state="note", detail=detail, remedy="install, host and config set do not work here"
         )
-
-
-def _try_folder(folder: Path) -> None:
-    """KernelError if no file can be written, locked or removed there."""
-    path = folder / f".navigator-doctor-{secrets.token_hex(8)}.tmp"  # a name that is cleaned up if this is killed
-    writer = FolderWriter([folder])
-    writer.create(path, bytes(4096), mode=0o600)
-    try:
-        with own_lock(path):
-            return
-    finally:
-        writer.remove(path)
-
-
-def _space(name: str, folder: Path) -> Finding:
-    seen = os.statvfs(folder)
-    free, files = seen.f_bavail * seen.f_frsize, seen.f_favail if seen.f_files else 1
-    detail = f"{free // _MIB} MiB free in {str(folder)!r}" + ("" if files else ", and no more files can be made")
-    state: State = "damaged" if free < _FULL or not files else "missing" if free < _NARROW else "ok"
-    remedy = "" if state == "ok" else "navigator gc --days 0 removes old files; a run may use up to 512 MiB"
-    return Finding(what=f"space for {name}", state=state, detail=detail, remedy=remedy)
 
 
 def _locks(project: Project) -> Iterator[Finding]:
@@ -326,7 +311,12 @@ def _project(project: Project) -> Iterator[Finding]:
 
 
 def _databases(project: Project) -> Iterator[Finding]:
-    from navigator_kernel.adapters.stores.salvage import check
+    from navigator_kernel.adapters.stores.salvage import check, rebuild
+
+    def fix(file: Path) -> list[str]:
+        saved = rebuild(file)
+        rows = ", ".join(f"{count} {table}" for table, count in saved.rows.items()) or "nothing"
+        return [f"{file.name}: {rows} saved; the damaged file is {saved.original}"]
 
     files = sorted((*project.state.folder.glob("*.sqlite"), *user_state().glob("*.sqlite")))
     sound = 0
@@ -337,24 +327,15 @@ def _databases(project: Project) -> Iterator[Finding]:
             continue
         lost = _DATABASES.get(file.name, "its contents")
         remedy = f"{_REPAIR} saves what can be read, and keeps the file; at worst you lose {lost}"
-        yield Finding(what=file.name, state="damaged", detail=problem, remedy=remedy, fix=partial(_rebuild, file))
+        yield Finding(what=file.name, state="damaged", detail=problem, remedy=remedy, fix=partial(fix, file))
     if sound == len(files):
         yield Finding(what="databases", state="ok", detail=f"{numbered(sound, 'database')} sound")
-
-
-def _rebuild(file: Path) -> list[str]:
-    from navigator_kernel.adapters.stores.salvage import rebuild
-
-    saved = rebuild(file)
-    rows = ", ".join(f"{count} {table}" for table, count in saved.rows.items()) or "nothing"
-    return [f"{file.name}: {rows} saved; the damaged file is {saved.original}"]
 
 
 def _state_files(project: Project) -> Iterator[Finding]:
     """Files of JSON that cannot be made again: a repair gives a damaged one another name, so that work goes on."""
     from navigator_kernel.adapters.models.providers import kept_tooling
     from navigator_kernel.bootstrap.models import tooling_file
-    from navigator_kernel.bootstrap.servers import tool_file
     from navigator_kernel.sandbox.servers import load_pins
 
     state, lessons, trust = project.state.folder, project.lessons, user_state() / "trust.json"
@@ -363,6 +344,14 @@ def _state_files(project: Project) -> Iterator[Finding]:
         if (counts := read_uses(state / "usage.json")) is None:
             raise Damaged(f"{str(state / 'usage.json')!r} cannot be read")
         return len(counts)
+
+    tokens = state / "gateway-tokens.json"
+
+    def server_tokens() -> int:
+        rows = read_rows(tokens)
+        if not all({"id", "digest", "role", "label", "created", "expires"} <= row.keys() for row in rows):
+            raise Damaged(f"{str(tokens)!r} does not contain tokens")
+        return len(rows)
 
     kinds: tuple[tuple[str, Path, Callable[[], int], str, str], ...] = (
         ("trust", trust, lambda: len(open_consents().subjects()), "subject trusted", "you are asked for trust again"),
@@ -376,27 +365,18 @@ def _state_files(project: Project) -> Iterator[Finding]:
             "every skill is on",
         ),
         ("uses", state / "usage.json", uses, "skill used", "counts begin at zero"),
+        ("tokens", tokens, server_tokens, "token of the server", "clients need new ones (navigator serve --new-token)"),
         ("examples", lessons.path, lambda: len(lessons.all()), "skill with examples", "learned examples are gone"),
     )
     for what, file, count, unit, loss in kinds:
-        yield _tried(what, partial(_counted, count, unit), *_aside_at(file, loss))
-    tokens = state / "gateway-tokens.json"
-    new = "clients need new ones (navigator serve --new-token)"
-    yield _tried("tokens", lambda: f"{numbered(_tokens(tokens), 'token')} of the server", *_aside_at(tokens, new))
+
+        def counted(count: Callable[[], int] = count, unit: str = unit) -> str:
+            noun, _, more = unit.partition(" ")
+            return f"{numbered(count(), noun)} {more}".rstrip()
+
+        yield _tried(what, counted, *_aside_at(file, loss))
     home = user_state() / "home.json"
     yield _tried("home", lambda: _home_note(home), f"{_REPAIR} writes it again", partial(_write_home_note, home))
-
-
-def _tokens(file: Path) -> int:
-    rows = read_rows(file)
-    if not all({"id", "digest", "role", "label", "created", "expires"} <= row.keys() for row in rows):
-        raise Damaged(f"{str(file)!r} does not contain tokens")
-    return len(rows)
-
-
-def _counted(count: Callable[[], int], unit: str) -> str:
-    noun, _, more = unit.partition(" ")
-    return f"{numbered(count(), noun)} {more}".rstrip()
 
 
 def _home_note(file: Path) -> str:
@@ -455,19 +435,19 @@ def _settings(project: Project) -> Iterator[Finding]:
             detail, remedy = "others may write to it or to its folder", "let only its owner write: chmod go-w"
             yield Finding(what=what, state="damaged", detail=detail, remedy=remedy)
     yield _tried("model", lambda: project.settings.models.default or "none is set", "navigator model list names them")
-    yield _tried("encoder", lambda: _encoder(project.settings), "navigator config list names the settings")
 
+    def encoder() -> str:
+        from navigator_kernel.adapters.index.use_encoder import check
 
-def _encoder(settings: Settings) -> str:
-    from navigator_kernel.adapters.index.use_encoder import check
+        if project.settings.encoder == "off":
+            return "switched off; messages are matched by words only"
+        try:
+            check()
+        except KernelError as error:
+            raise type(error)(f"{error.message}; messages are matched by words only", hint=error.hint) from error
+        return "messages are matched by words and meaning"
 
-    if settings.encoder == "off":
-        return "switched off; messages are matched by words only"
-    try:
-        check()
-    except KernelError as error:
-        raise type(error)(f"{error.message}; messages are matched by words only", hint=error.hint) from error
-    return "messages are matched by words and meaning"
+    yield _tried("encoder", encoder, "navigator config list names the settings")
 
 
 def _skills(project: Project) -> Iterator[Finding]:
@@ -490,11 +470,6 @@ def _skills(project: Project) -> Iterator[Finding]:
         lambda: f"{numbered(lifecycle.verify().count, 'skill')} as installed",
         "navigator skill verify names the files",
     )
-
-
-def _rewrite_records(project: Project, take: Mapping[str, Side] | None) -> list[str]:
-    levels = project.lifecycle.repair(take=take).levels
-    return [f"{place.level}: {name}" for place in levels for name in place.rewritten]
 
 
 def _plugins(project: Project) -> Iterator[Finding]:
@@ -521,13 +496,13 @@ def _tried(what: str, look: Callable[[], str], remedy: str, fix: Callable[[], li
 
 def _aside_at(file: Path, loss: str) -> tuple[str, Callable[[], list[str]]]:
     """The remedy and the repair of a file that a person can do without."""
-    return f"{_REPAIR} gives the file another name; then {loss}", partial(_set_aside, file)
 
+    def set_aside() -> list[str]:
+        kept = file.with_name(f"{file.name}.damaged-{secrets.token_hex(4)}")
+        FolderWriter([file.parent]).move(file, kept)
+        return [f"{file}: it is now {kept.name}"]
 
-def _set_aside(file: Path) -> list[str]:
-    kept = file.with_name(f"{file.name}.damaged-{secrets.token_hex(4)}")
-    FolderWriter([file.parent]).move(file, kept)
-    return [f"{file}: it is now {kept.name}"]
+    return f"{_REPAIR} gives the file another name; then {loss}", set_aside
 
 
 Check = Callable[["Project"], Iterator[Finding]]

@@ -29,8 +29,7 @@ from navigator_kernel.text import language_of, warn
 if TYPE_CHECKING:
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
     from navigator_kernel.bootstrap.project import Project
-    from navigator_kernel.ports import Audit, Catalogue, Consents
-    from navigator_kernel.routing.meaning import SemanticRanker
+    from navigator_kernel.ports import Audit, Consents
     from navigator_kernel.skills.source.rules import Rules
     from navigator_kernel.values.resource import Level
 
@@ -41,6 +40,12 @@ SURE = 0.5  # least confidence for a skill found by meaning alone, and for a goo
 def lifecycle_of(project: Project) -> Lifecycle:
     """Opens the port for project, user and shipped skills; the shipped ones only if they are not the project's own."""
     root, home = project.root, Path.home()
+
+    def marketplace_address(name: str) -> str:
+        from navigator_kernel.bootstrap.roots import marketplace
+
+        return marketplace(name)
+
     levels: dict[Level, Path] = {"project": root / ".claude" / "skills", "user": home / ".claude" / "skills"}
     agents: dict[Level, Path] = {"project": root / ".agents" / "skills", "user": home / ".agents" / "skills"}
     if shipped_home().skills.resolve() != levels["project"].resolve():
@@ -57,14 +62,8 @@ def lifecycle_of(project: Project) -> Lifecycle:
         shipped=shipped_digests(),
         agreed=Agreed(),
         roots=lambda: [one for one in project.roots if one.type == "skill"],
-        marketplace=_marketplace,
+        marketplace=marketplace_address,
     )
-
-
-def _marketplace(name: str) -> str:
-    from navigator_kernel.bootstrap.roots import marketplace
-
-    return marketplace(name)
 
 
 class ProjectDeps(InstallDeps):
@@ -128,9 +127,19 @@ class ProjectDeps(InstallDeps):
             ) from error
 
     def seek(self, query: str) -> SearchSpace | None:
-        # The skills that the router finds, or None if it cannot be used
+        """Searches by words of the router's index, for a Chinese query also in English; if they find nothing, by
+        meaning. None if the router cannot be used."""
+        catalogue, meaning = self._project.catalogue, self._project.meaning
         try:
-            return _space(self._project.catalogue, self._project.meaning, query)
+            skills = [one for one in catalogue.list_resources(enabled_only=False) if one.type == "skill"]
+            chosen = tuple(one for one in skills if one.implicit and one.enabled)
+            more = other_words([query]) if language_of(query) == "zh" else []
+            candidates = meaning.by_words(chosen, " ".join([query, *more]), FOUND).candidates
+            if not candidates:
+                near = meaning.retrieve(chosen, query, FOUND).candidates
+                candidates = tuple(one for one in near if one.confidence >= SURE)
+            sure = frozenset(one.name for one in candidates if one.confidence >= SURE)
+            return SearchSpace(skills, [one.name for one in candidates], sure)
         except KernelError as error:
             warn("searching without the router: %s", error.message)
             return None
@@ -148,16 +157,3 @@ def write_seen(project: Project) -> dict[str, Any]:
     if (grown := own.grown(project.mapping.seen())) is not None:
         project.writer_for("setup").write(page, grown)
     return {"path": str(page), "added": len(list(own.rows())) - before, "changed": grown is not None}
-
-
-def _space(catalogue: Catalogue, meaning: SemanticRanker, query: str) -> SearchSpace:
-    """Searches by words of the router's index, for a Chinese query also in English; if they find nothing, by
-    meaning."""
-    skills = catalogue.list_resources(enabled_only=False)
-    chosen = tuple(one for one in skills if one.type == "skill" and one.implicit and one.enabled)
-    more = other_words([query]) if language_of(query) == "zh" else []
-    candidates = meaning.by_words(chosen, " ".join([query, *more]), FOUND).candidates
-    if not candidates:
-        candidates = tuple(one for one in meaning.retrieve(chosen, query, FOUND).candidates if one.confidence >= SURE)
-    sure = frozenset(one.name for one in candidates if one.confidence >= SURE)
-    return SearchSpace([one for one in skills if one.type == "skill"], [one.name for one in candidates], sure)

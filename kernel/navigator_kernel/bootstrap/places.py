@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,21 +60,18 @@ def shipped_digests() -> Mapping[str, str]:
 
 
 def find_root(start: Path, named: str | None = None) -> Path:
-    """The project's folder: `named`, `NAVIGATOR_ROOT`, or the nearest folder upwards that looks like a project."""
+    """The project's folder: `named`, `NAVIGATOR_ROOT`, or the nearest folder upwards that looks like a project. Refused
+    if another user owns it, or a file that is read in it, and the person has not accepted that."""
     wanted = named or os.environ.get("NAVIGATOR_ROOT")
     if wanted:
         path = Path(wanted).expanduser()
         if not path.is_dir():
             raise NotFound(f"no folder is called {wanted!r}", hint="name the project's folder with --root")
-        return _own(path.resolve())
-    return _own(Path(nearest(str(start.resolve()))))
-
-
-def _own(root: Path) -> Path:
-    """`root`; Refused if another user owns it, or a file that is read in it, and the person has not accepted that."""
+        root = path.resolve()
+    else:
+        root = Path(nearest(str(start.resolve())))
     if is_usable(str(root)):
         return root
-
     message = f"{clean(foreign(str(root)), lines=False)!r} belongs to another user, or others may write to it"
     hint = f"navigator project trust {shlex.quote(str(root))} allows it anyway"
     raise Refused(message, hint=hint, reason="foreign-project", path=str(root))
@@ -127,7 +125,10 @@ def scripts(root: Path) -> Mapping[str, Path]:
     The project's page and scripts come first; a script that it names but does not have is the shipped one.
     """
     home = shipped_home()
-    page = next((text for folder in (root / "docs", home.docs) if (text := _text(folder / "commands.md"))), "")
+    page = ""
+    for folder in (root / "docs", home.docs):
+        with suppress(OSError):
+            page = page or (folder / "commands.md").read_text(encoding="utf-8", errors="replace")
     names = sorted(set(_SCRIPT.findall(page)))
     found = {
         name: path
@@ -141,13 +142,6 @@ def scripts(root: Path) -> Mapping[str, Path]:
 def memory_subject(path: Path, digest: str) -> str:
     """The subject of trust in a project's preferences: path and digest."""
     return f"memory:{path}@{digest}"
-
-
-def _text(page: Path) -> str:
-    try:
-        return page.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 PLUGINS = "NAVIGATOR_PLUGINS"
@@ -164,6 +158,11 @@ def installed_plugins() -> list[Installed]:
     folder, without = user_state() / "cache", left_out()
     found = entry_points(folder / "plugins.json", lambda: private_writer(folder))
     return [one for one in found if one.name not in without and (one.package == OWN or "off" not in without)]
+
+
+def tool_file() -> Path:
+    """The file with the tools of MCP servers that the person agreed to."""
+    return user_state() / "mcp-tools.json"
 
 
 def standing_places() -> dict[str, Path]:

@@ -47,7 +47,13 @@ class LoadedPlugins(Struct, frozen=True, kw_only=True):
 
     def sources(self, root: Path) -> tuple[Path, ...]:
         """Folders of skills that plugins bring."""
-        return tuple(folder for _, folder in self.plugins.all("kernel_register_sources", root, _folder))
+
+        def read(item: Any) -> Path:
+            if "\0" in str(folder := Path(item)):
+                raise ValueError("a path holds a null character")
+            return folder
+
+        return tuple(folder for _, folder in self.plugins.all("kernel_register_sources", root, read))
 
 
 def open_plugins(root: Path, *, agents: bool = True, tell: Callable[[str], None] = warn) -> LoadedPlugins:
@@ -72,13 +78,6 @@ def open_plugins(root: Path, *, agents: bool = True, tell: Callable[[str], None]
                 untrusted.append(folder)
     add_entry_points(plugins, installed_plugins())
     return LoadedPlugins(plugins=plugins, untrusted=tuple(untrusted))
-
-
-def _folder(item: Any) -> Path:
-    folder = Path(item)
-    if "\0" in str(folder):
-        raise ValueError("a path holds a null character")
-    return folder
 
 
 def agents_subject(folder: Path) -> str:
@@ -204,28 +203,36 @@ class PluginRouter(Struct, frozen=True, kw_only=True):
     catalogue: Catalogue
 
     def recognise(self, text: str) -> Action | None:
+        def recognised() -> Action | None:
+            action: object = self.held.recognise(text)
+            if not isinstance(action, (*get_args(Action), type(None))):
+                raise TypeError(f"{type(action).__name__} is not an action")
+            checked: Action | None = None if action is None else _converted(action, type(action))
+            return checked
+
         try:
-            return self.plugins.call(self.plugin, ROUTERS, lambda: _action(self.held.recognise(text)))
+            return self.plugins.call(self.plugin, ROUTERS, recognised)
         except Exception:  # noqa: BLE001 - it is recorded
             return self.own.recognise(text)
 
     def retrieve(self, text: str, k: int = 12, files: Sequence[str] = ()) -> Retrieval:
+        def retrieved() -> Retrieval:
+            retrieval: object = self.held.retrieve(text, k)
+            if not isinstance(retrieval, Retrieval):
+                raise TypeError(f"{type(retrieval).__name__} is not a Retrieval")
+            checked: Retrieval = _converted(retrieval, Retrieval)
+            for name in (*(one.name for one in checked.candidates), *checked.offered):
+                if self.catalogue.find(name) is None:
+                    raise ValueError(f"no skill is called {name!r}")
+            return checked
+
         try:
-            return self.plugins.call(self.plugin, ROUTERS, lambda: self._retrieval(self.held.retrieve(text, k)))
+            return self.plugins.call(self.plugin, ROUTERS, retrieved)
         except Exception:  # noqa: BLE001 - it is recorded
             return self.own.retrieve(text, k, files)
 
     def varied(self, names: Sequence[str]) -> Sequence[str]:
         return self.own.varied(names)
-
-    def _retrieval(self, found: Any) -> Retrieval:
-        if not isinstance(found, Retrieval):
-            raise TypeError(f"{type(found).__name__} is not a Retrieval")
-        checked: Retrieval = _converted(found, Retrieval)
-        for name in (*(one.name for one in checked.candidates), *checked.offered):
-            if self.catalogue.find(name) is None:
-                raise ValueError(f"no skill is called {name!r}")
-        return checked
 
 
 class PluginDispatcher(Struct, frozen=True, kw_only=True):
@@ -306,15 +313,6 @@ def _having(item: Any, methods: Sequence[str]) -> Any:
         if not callable(getattr(item, name, None)):
             raise TypeError(f"{type(item).__name__} has no method {name!r}")
     return item
-
-
-def _action(action: Any) -> Action | None:
-    if action is None:
-        return None
-    if not isinstance(action, get_args(Action)):
-        raise TypeError(f"{type(action).__name__} is not an action")
-    checked: Action = _converted(action, type(action))
-    return checked
 
 
 def _converted(value: Any, kind: type[Any]) -> Any:

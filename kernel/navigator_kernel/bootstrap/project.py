@@ -26,6 +26,7 @@ from navigator_kernel.bootstrap.places import (
     shipped_digests,
     shipped_home,
     standing_places,
+    tool_file,
 )
 from navigator_kernel.config.settings import Settings, load_settings, user_file, user_state
 from navigator_kernel.digests import blake2b
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from navigator_kernel.tools.places import Place
     from navigator_kernel.tools.writing import Change
     from navigator_kernel.values.chat import GuardedTool, Spent
+    from navigator_kernel.values.mcp import OfferedTool
     from navigator_kernel.values.packet import Packet, Report
     from navigator_kernel.values.reply import Notice, Reply
     from navigator_kernel.values.request import Session
@@ -267,9 +269,8 @@ class Project:
     def shared(self) -> SharedStores | None:
         """What several hosts keep the project's state in, if NAVIGATOR_PROJECT_ID names the project; None on one
         machine, without the import of what loads plugins."""
-        return self._shared_stores() if os.environ.get(PROJECT_ID) else None
-
-    def _shared_stores(self) -> SharedStores:
+        if not os.environ.get(PROJECT_ID):
+            return None
         from navigator_kernel.bootstrap.plugin_parts import open_plugins, read_stores
 
         plugins = open_plugins(self.root, agents=False).plugins  # a project's own may not
@@ -456,17 +457,16 @@ class Project:
         if self.settings.encoder == "off":
             return None
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a second thread saves 1 ms of 2, or loses 60 if it is busy
-        brought = None if self._brought is None else self._plugins_encoder(self._brought)
+        brought = None
+        if self._brought is not None:
+            from navigator_kernel.bootstrap.plugin_parts import encoder_of
+
+            brought = encoder_of(self._brought.plugins, self.root)
         if brought is not None or not installed():
             return brought
         kept = user_state() / "cache" / "encoders"
         own = UseEncoder(kept, lambda: private_writer(kept))
         return KeptVectors(own, kept, lambda: private_writer(kept))
-
-    def _plugins_encoder(self, brought: LoadedPlugins) -> Encoder | None:
-        from navigator_kernel.bootstrap.plugin_parts import encoder_of
-
-        return encoder_of(brought.plugins, self.root)
 
     @part
     def meaning(self) -> SemanticRanker:
@@ -494,12 +494,11 @@ class Project:
     @part
     def router(self) -> Router:
         """The kernel's own router, or a plugin's if one provides it."""
-        return self.own_router if self._brought is None else self._plugins_router(self._brought)
-
-    def _plugins_router(self, brought: LoadedPlugins) -> Router:
+        if self._brought is None:
+            return self.own_router
         from navigator_kernel.bootstrap.plugin_parts import router_of
 
-        return router_of(brought.plugins, self.catalogue, self.own_router)
+        return router_of(self._brought.plugins, self.catalogue, self.own_router)
 
     # Processes
 
@@ -538,7 +537,7 @@ class Project:
     @part
     def pins(self) -> ToolPins:
         """The tools of MCP servers that the person agreed to."""
-        from navigator_kernel.bootstrap.servers import suspicions
+        from navigator_kernel.bootstrap.scanning.scanners import suspicions
         from navigator_kernel.sandbox.servers import ToolPins
 
         return ToolPins(self.consents, self.settings.policy, self.audit, suspicions)
@@ -547,8 +546,13 @@ class Project:
     def mcp(self) -> Servers:
         """The client of the configured MCP servers; a server is started when it is first called."""
         from navigator_kernel.adapters.mcp_client.servers import Servers
-        from navigator_kernel.bootstrap.servers import secret_named
         from navigator_kernel.sandbox.servers import starter
+
+        def secret(name: str) -> str | None:
+            """The value from the environment, else from the system's keyring."""
+            from navigator_kernel.adapters.models.providers import in_keyring
+
+            return os.environ.get(name) or in_keyring(name) or None
 
         def keep(run: str, server: str, body: bytes) -> Path:
             folder = self.workspace(run)
@@ -565,10 +569,10 @@ class Project:
 
         return Servers(
             servers=self.settings.servers,
-            started=starter(self.sandbox.check, self.contained.argv, secret_named, self.root),
+            started=starter(self.sandbox.check, self.contained.argv, secret, self.root),
             workspace=folder,
             approve=self.pins.require,
-            secret=secret_named,
+            secret=secret,
             keep=keep,
         )
 
@@ -668,25 +672,22 @@ class Project:
         """What asks a model to choose a skill; None if no model may choose, or there is none."""
         if self.models is None or self.settings.router == "local_only":
             return None
-        return self._judge_with(self.models)
-
-    def _judge_with(self, models: ModelRegistry) -> ModelJudge:
         from navigator_kernel.routing.phase_one import ModelJudge
 
-        return ModelJudge(models.chain, self.catalogue, "llm_only" if self.settings.router == "llm_only" else "cascade")
+        only = self.settings.router == "llm_only"
+        return ModelJudge(self.models.chain, self.catalogue, "llm_only" if only else "cascade")
 
     def specialist(self, before: Session, spent: Spent) -> Specialist | None:
         """What lets a model work on the orders of one turn; None if there is no model. `before` is the session before
         the turn, `spent` the usage of the turn's choice."""
-        return None if self.models is None else self._specialist_with(self.models, before, spent)
-
-    def _specialist_with(self, models: ModelRegistry, before: Session, spent: Spent) -> Specialist:
+        if self.models is None:
+            return None
         from navigator_kernel.agent_loop.loop import Budget
         from navigator_kernel.agent_loop.specialist import Specialist
 
-        held = self.settings.models
+        limits = self.settings.models
         return Specialist(
-            models=models,
+            models=self.models,
             catalogue=self.catalogue,
             tools=self.tools(),
             clock=self.clock,
@@ -697,7 +698,7 @@ class Project:
             written=before.written,
             writer=lambda folder: ProjectWriter([folder], self.root),
             private=before.private,
-            budget=Budget(tokens=held.turn_tokens, cost=held.turn_cost, seconds=held.turn_seconds),
+            budget=Budget(tokens=limits.turn_tokens, cost=limits.turn_cost, seconds=limits.turn_seconds),
             spent=spent,
             redact=self.redact,
             usual=self.settings.timeout,
@@ -710,7 +711,26 @@ class Project:
         from navigator_kernel.agent_loop.skill_tool import SkillTool
         from navigator_kernel.tools.guarded import GuardedTools
 
-        of_servers = cache(self._server_tools)
+        @cache
+        def of_servers() -> Sequence[GuardedTool]:
+            """The tools that the person agreed to, in the form agreed to; a server is asked only when a tool is called,
+            and must still offer the same tool."""
+            servers = self.settings.servers
+            if not servers:
+                return ()
+            from navigator_kernel.sandbox.servers import load_pins
+            from navigator_kernel.tools.outward import mcp_tools
+
+            def may(tool: OfferedTool) -> bool:
+                return tool.server in servers and self.consents.trusted(tool.subject)
+
+            async def call(server: str, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+                return await self.mcp.call(server, "call", {"tool": tool, "args": dict(arguments)}, "")
+
+            def outward(server: str) -> bool:
+                return server not in servers or servers[server].network or bool(servers[server].url)
+
+            return mcp_tools(load_pins(tool_file()), may, call, outward)
 
         @cache
         def tools() -> Mapping[str, GuardedTool]:
@@ -733,15 +753,6 @@ class Project:
             audit=self.audit,
             policy=self.settings.policy,
         )
-
-    def _server_tools(self) -> Sequence[GuardedTool]:
-        """The tools of MCP servers that the person agreed to."""
-        return self._approved_tools() if self.settings.servers else ()
-
-    def _approved_tools(self) -> Sequence[GuardedTool]:
-        from navigator_kernel.bootstrap.servers import approved_tools
-
-        return approved_tools(self.settings, self.consents, self.mcp)
 
     @part
     def plugin_tools(self) -> Sequence[GuardedTool]:

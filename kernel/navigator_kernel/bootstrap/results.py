@@ -46,26 +46,47 @@ class RunResult(Struct, frozen=True, kw_only=True):
 
 def runs_with_results(project: Project) -> tuple[str, ...]:
     """The newest runs whose workspaces hold results, newest first."""
-    found = sorted(_workspaces(project), key=lambda path: path.stat().st_mtime, reverse=True)
+    workspaces: list[Path] = []
+    with suppress(OSError):
+        every = (project.box / "workspace").iterdir()
+        workspaces = [path for path in every if path.is_dir() and not path.is_symlink()]
     runs: list[str] = []
-    for path in found:
-        if len(runs) < NEWEST and _results(path):
+    for path in sorted(workspaces, key=lambda path: path.stat().st_mtime, reverse=True):
+        if len(runs) < NEWEST and not path.name.startswith(_ATTACHED) and _results(path):
             runs.append(path.name)
     return tuple(runs)
 
 
 def results_of(project: Project, run: str) -> tuple[RunResult, ...]:
     """The results of a run, also those that were removed since; the disarmed ones last. NotFound for an unknown run."""
+    from navigator_kernel.tools.delivering import HEAD, kind_of
+
     folder = _folder(project, run)
     there, delivered = _results(folder), _delivered(project, run)
     gone = sorted({*_recorded(project, run), *delivered} - there.keys())
     if not there and not gone:
         raise NotFound(f"run {run!r} made no files", hint="navigator files lists the newest runs that did")
-    found = [_result(folder, run, path, size, delivered) for path, (_, size, _) in there.items()]
-    for path in gone:
+    results = []
+    for path in (*there, *gone):
         to, _, size = delivered.get(path, ("", "", -1))
-        found.append(_described(run, path, size=size, kind="", at="", delivered=to, is_there=False))
-    return tuple(sorted(found, key=lambda one: (not one.is_there, one.is_disarmed, one.path)))
+        parts, kind, at = path.split("/"), "", ""
+        if path in there:
+            size = there[path][1]
+            with suppress(KernelError, OSError, ValueError):
+                kind = kind_of(parts[-1], read_inside(folder, parts, HEAD))
+                at = datetime.fromtimestamp((folder / path).lstat().st_mtime, UTC).isoformat(timespec="seconds")
+        result = RunResult(
+            run=run,
+            path=path,
+            size=size,
+            kind=kind if at else "",
+            at=at,
+            delivered=to,
+            is_there=path in there,
+            is_disarmed=SUFFIX in path,
+        )
+        results.append(result)
+    return tuple(sorted(results, key=lambda one: (not one.is_there, one.is_disarmed, one.path)))
 
 
 def copy_result(project: Project, run: str, name: str, to: str, *, force: bool = False) -> str:
@@ -93,13 +114,6 @@ def holds_results(project: Project, folder: Path) -> bool:
     found = _results(folder)
     known = _delivered(project, folder.name) if found else {}
     return any(not (path in known and _digest(folder, path) == known[path][1]) for path in found)
-
-
-def _workspaces(project: Project) -> list[Path]:
-    with suppress(OSError):
-        every = (project.box / "workspace").iterdir()
-        return [path for path in every if path.is_dir() and not path.is_symlink() and _ATTACHED not in path.name[:9]]
-    return []
 
 
 def _folder(project: Project, run: str) -> Path:
@@ -145,32 +159,6 @@ def _recorded(project: Project, run: str) -> Sequence[str]:
             if path.is_relative_to(base):
                 found[path.relative_to(base).as_posix()] = None
     return tuple(path for path in found if not _OWN.fullmatch(path))
-
-
-def _result(folder: Path, run: str, path: str, size: int, delivered: Mapping[str, Delivered]) -> RunResult:
-    from navigator_kernel.tools.delivering import HEAD, kind_of
-
-    parts = path.split("/")
-    try:
-        kind = kind_of(parts[-1], read_inside(folder, parts, HEAD))
-        at = datetime.fromtimestamp((folder / path).lstat().st_mtime, UTC).isoformat(timespec="seconds")
-    except (KernelError, OSError, ValueError):
-        kind, at = "", ""
-    to = delivered[path][0] if path in delivered else ""
-    return _described(run, path, size=size, kind=kind, at=at, delivered=to, is_there=True)
-
-
-def _described(run: str, path: str, *, size: int, kind: str, at: str, delivered: str, is_there: bool) -> RunResult:
-    return RunResult(
-        run=run,
-        path=path,
-        size=size,
-        kind=kind,
-        at=at,
-        delivered=delivered,
-        is_there=is_there,
-        is_disarmed=SUFFIX in path,
-    )
 
 
 def _digest(folder: Path, path: str) -> str:

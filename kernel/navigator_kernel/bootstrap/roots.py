@@ -32,8 +32,13 @@ def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ..
     home = Path.home()
     found = [Root(path=root / host / "skills", level="project") for host in HOSTS]
     if is_project(os.path.realpath(root)):
-        for package in islice(_packages(str(root), 2), _PACKAGES):
-            found += _of_package(package, root)
+        for package in islice(_packages(str(root), 2), _PACKAGES):  # such as `packages/web/.claude/skills`
+            for host in HOSTS:
+                folder = f"{package}/{host}/skills"
+                places = (package, f"{package}/{host}", folder)
+                # The person's own, or the person has agreed to others' files in the project
+                if _is_folder(folder) and (all(map(is_own, places)) or foreign(str(root))):
+                    found.append(Root(path=Path(folder), level="project"))
     found += [Root(path=path / "skills", level="user") for path in _own_folders(home)]
     found += _claude_plugins(home / ".claude", root)
     found += _other_plugins(_place("CODEX_HOME", home / ".codex"), home / ".gemini")
@@ -82,26 +87,28 @@ def _packages(folder: str, depth: int) -> Iterator[str]:
             yield from _packages(package, depth - 1) if depth > 1 else ()
 
 
-def _of_package(package: str, root: Path) -> Iterator[Root]:
-    """The folders of skills of a package, such as `packages/web/.claude/skills`, if they are the person's or the person
-    has agreed to others' files in the project."""
-    for host in HOSTS:
-        folder = f"{package}/{host}/skills"
-        if _is_folder(folder):
-            held = (package, f"{package}/{host}", folder)
-            if all(map(is_own, held)) or foreign(str(root)):
-                yield Root(path=Path(folder), level="project")
-
-
 def _claude_plugins(home: Path, root: Path) -> Iterator[Root]:
     """The folders of skills of the plugins that the person installed with Claude Code, without those that they switched
     off there, or that are for another project."""
     base = home / "plugins"
     if not _is_folder(base / "cache"):
         return
+    installed: dict[tuple[str, str], list[Path]] = {}
+    listed = _json(base / "installed_plugins.json").get("plugins")
+    if isinstance(listed, dict):
+        here = Path(os.path.realpath(root))
+        for key, uses in listed.items():
+            plugin, _, market = key.partition("@")
+            for one in map(_table, uses if isinstance(uses, list) else [uses]):
+                is_here = all(here.is_relative_to(os.path.realpath(path)) for path in _paths(one.get("projectPath")))
+                if is_here and "/" not in market:
+                    paths = _paths(one.get("installPath"))
+                    installed.setdefault((market, plugin), []).extend(base / path for path in paths)
+    else:
+        installed = _cached(base)
     switched = _table(_json(home / "settings.json").get("enabledPlugins"))
     markets: dict[str, Mapping[str, Any]] = {}
-    for (market, plugin), folders in islice(_installed(base, root).items(), _PLUGINS):
+    for (market, plugin), folders in islice(installed.items(), _PLUGINS):
         if switched.get(f"{plugin}@{market}") is False:
             continue
         if market not in markets:
@@ -134,24 +141,6 @@ def marketplace(name: str) -> str:
     known = _json(Path.home() / ".claude" / "plugins" / "known_marketplaces.json")
     source = _table(_table(known.get(name)).get("source"))
     return next((text for key in ("repo", "url", "path") if isinstance(text := source.get(key), str)), "")
-
-
-def _installed(base: Path, root: Path) -> Mapping[tuple[str, str], list[Path]]:
-    """The folders of a plugin in use, by marketplace and name: those in Claude Code's list, else the newest version."""
-    found: dict[tuple[str, str], list[Path]] = {}
-    listed = _json(base / "installed_plugins.json").get("plugins")
-    if isinstance(listed, dict):
-        here = Path(os.path.realpath(root))
-        for key, held in listed.items():
-            plugin, _, market = key.partition("@")
-            for one in map(_table, held if isinstance(held, list) else [held]):
-                is_here = all(here.is_relative_to(os.path.realpath(path)) for path in _paths(one.get("projectPath")))
-                if is_here and "/" not in market:
-                    found.setdefault((market, plugin), []).extend(
-                        base / path for path in _paths(one.get("installPath"))
-                    )
-        return found
-    return _cached(base)
 
 
 def _cached(base: Path) -> dict[tuple[str, str], list[Path]]:

@@ -66,12 +66,6 @@ def _spelled_out(
     need = without_prefix(request.original)
     if request.commands or not (may_spell_out(need) or may_join(need)):
         return None, ()
-    return _planned(request, need, project, files)
-
-
-def _planned(
-    request: PreprocessingResult, need: str, project: Project, files: ProjectFiles
-) -> tuple[RouteResult | None, tuple[BoundStep, ...]]:
     from navigator_kernel.turn.steps import ListedSteps, PlanningContext, PlanProposal, list_steps, propose
     from navigator_kernel.values.context import TurnContext
 
@@ -93,7 +87,7 @@ def _planned(
     listed = list_steps(request, need, ground)
     if not isinstance(listed, ListedSteps):
         return listed, ()
-    found = propose(listed, ground)
+    plan = propose(listed, ground)
     bound = (BoundStep(step.text, step.skill, step.agent, () if step.skill else step.offered) for step in listed.steps)
     steps = (*bound, *(BoundStep(text, "", "") for text in listed.left))
-    return (Workflow(name=found.plan.name) if isinstance(found, PlanProposal) else found), steps
+    return (Workflow(name=plan.plan.name) if isinstance(plan, PlanProposal) else plan), steps

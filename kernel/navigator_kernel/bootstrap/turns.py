@@ -45,7 +45,14 @@ class Turns(Struct, frozen=True):
         """The session called `name`, new if there is none yet; without a name one that is kept only if it waits, or
         the one in which a killed process was working on `text`. It waits if a process was killed in its turn."""
         if name is None:
-            return self._begun(text) or Session(id=self.project.ids.new())
+            interrupted = [
+                one
+                for one in (self.project.underway.left() if text else ())
+                if not one.turn and one.order.packets[0].task_spec.intent.strip() == text.strip()
+            ]
+            if interrupted:
+                return Session(id=interrupted[-1].session, approval=interrupted[-1].order)
+            return Session(id=self.project.ids.new())
         if not _NAME.fullmatch(name):
             raise UsageProblem(f"{name!r} is not a session name", hint="letters, digits, '.', '_' and '-', 1 to 80")
         try:
@@ -89,10 +96,6 @@ class Turns(Struct, frozen=True):
         waiting = replace(asked, asked_at=now)
         said = "是" if language_of(held.plan.description) == "zh" else "yes"
         return Message(text=said, attended=False), replace(session, approval=waiting, question=None)
-
-    def _begun(self, text: str) -> Session | None:
-        held = [one for one in self.project.underway.left() if not one.turn and _is_asked(one.order, text)]
-        return Session(id=held[-1].session, approval=held[-1].order) if text and held else None
 
     async def take(
         self,
@@ -166,7 +169,13 @@ class Turns(Struct, frozen=True):
             session = replace(session, history=tuple(self.project.sessions.history(session.id, RECALLED)))
         resumed = resume(message, session, project.clock.now())
         allow(resumed)
-        goes_on, size, held = _goes_on(resumed)
+        goes_on: str = ""  # the run of a killed process that continues now
+        size: int | None = None  # of its file
+        covered: tuple[str, ...] = ()
+        if (approved := resumed.approved) is not None and not resumed.declined:
+            covered = approved.covered
+            if is_interrupted(approved):
+                (goes_on, size), covered = run_of(approved.subject), approved.agreed
         run = goes_on or run or owned(project.ids.new(), owner)
         seq = len(project.run_log.read(run)) if goes_on else 0
         for subject in agreed:
@@ -177,7 +186,7 @@ class Turns(Struct, frozen=True):
             keep == "always" and is_new and project.redact(message.text) == message.text
         )  # else it cannot be repeated
         text = message.text if lasts else ""
-        kept = project.underway.kept(run, session, held, size, message=text, is_open=is_open)
+        kept = project.underway.kept(run, session, covered, size, message=text, is_open=is_open)
         with viewing(owner), remembering(), kept, project.run_log.opened(run) as log:
             if session.question is not None:  # the answer to "password?" is one
                 project.redact(dict.fromkeys(session.question.missing, message.text.strip()))
@@ -199,21 +208,6 @@ class Turns(Struct, frozen=True):
             stopped(reply)
             raise asyncio.CancelledError
         return reply
-
-
-def _is_asked(order: PendingApproval, text: str) -> bool:
-    return order.packets[0].task_spec.intent.strip() == text.strip()
-
-
-def _goes_on(resumed: Resumed) -> tuple[str, int | None, tuple[str, ...]]:
-    """The run of a killed process that continues now, with the size of its file, or "" and None for another turn; and
-    what the person agreed to for the orders that continue."""
-    held = resumed.approved
-    if held is None or resumed.declined:
-        return "", None, ()
-    if is_interrupted(held):
-        return (*run_of(held.subject), held.agreed)
-    return "", None, held.covered
 
 
 def refuse_message(text: str) -> None:

@@ -85,15 +85,30 @@ def leftovers(project: Project, days: int, *, results: bool = False) -> tuple[li
     tapes = _all(project.state.folder / "tapes")  # written by an earlier version
     gone += [_file(path, root, remove_tape) for path in tapes]
     gone += [_file(path, root, Path.unlink) for top in (user_cache(), user_state(), box) for path in _half_written(top)]
-    single = list(_single_calls(project))
+    # Sessions of calls that sent a whole conversation, if they wait for nothing: a client that goes on with one sends
+    # all of it again, and gets a new session
+    single: list[Leftover] = []
+    with suppress(KernelError, ValueError):  # doctor names a damaged file
+        if project.sessions.shared is not None or project.sessions.file.exists():
+            for row in project.sessions.listed():
+                if _SINGLE.fullmatch(row["id"]) and not row["waiting"]:
+                    at = datetime.fromisoformat(row["updated"]).timestamp()
+                    single.append(Leftover(f"session {row['id']}", at, session=row["id"]))
     dated = [_file(path, root, remove) for name in _AGED for path in _all(box / name)] + single
 
     now = time.time()
     known = _known_since([one.at for one in dated], now) if days else float("-inf")
     old = [one for one in dated if one.at < now - days * DAY]
-    busy = _open_runs(project) if old else frozenset()
+    busy: set[str] = set()  # workflow runs that are not over: their workspaces stay, regardless of age (X-19)
+    if old and (project.journal.shared is not None or project.journal.file.exists()):
+        busy = {run.token for run in project.journal.listed() if run.state not in {"done", "aborted"}}
     over = [one for one in old if one.at >= known and not (one.path and one.path.name in busy)]
-    held = [] if results else [one for one in over if _holds_results(project, one)]
+    held: list[Leftover] = []
+    if not results and over:
+        from navigator_kernel.bootstrap.results import holds_results  # most projects have no old workspace
+
+        workspace = box / "workspace"
+        held = [one for one in over if one.path and one.path.parent == workspace and holds_results(project, one.path)]
     gone += [one for one in over if one not in held]
     newest_first = sorted(single, key=lambda one: one.at, reverse=True)
     gone += [one for one in newest_first[SESSIONS:] if one not in old]
@@ -106,12 +121,6 @@ def leftovers(project: Project, days: int, *, results: bool = False) -> tuple[li
         "the clock may be wrong; navigator gc --days 0 removes them"
     )
     return gone, held, sentence
-
-
-def _holds_results(project: Project, one: Leftover) -> bool:
-    from navigator_kernel.bootstrap.results import holds_results  # most projects have no old workspace
-
-    return one.path is not None and one.path.parent == project.box / "workspace" and holds_results(project, one.path)
 
 
 def size_of(one: Leftover) -> int:
@@ -156,19 +165,6 @@ def _half_written(top: Path) -> Iterator[Path]:
                     yield path
 
 
-def _single_calls(project: Project) -> Iterator[Leftover]:
-    """The sessions of calls that sent a whole conversation, if they wait for nothing. A client that goes on with one
-    sends all of it again, and gets a new session."""
-    sessions = project.sessions
-    if sessions.shared is None and not sessions.file.exists():
-        return
-    with suppress(KernelError, ValueError):  # doctor names a damaged file
-        for row in sessions.listed():
-            if _SINGLE.fullmatch(row["id"]) and not row["waiting"]:
-                at = datetime.fromisoformat(row["updated"]).timestamp()
-                yield Leftover(f"session {row['id']}", at, session=row["id"])
-
-
 def _known_since(times: Iterable[float], now: float) -> float:
     """The earliest of `times` from which on something happened at least once a year until now."""
     known = now
@@ -177,14 +173,6 @@ def _known_since(times: Iterable[float], now: float) -> float:
             break
         known = min(known, at)
     return known
-
-
-def _open_runs(project: Project) -> frozenset[str]:
-    """Workflow runs that are not over: their workspaces stay, regardless of age (X-19)."""
-    journal = project.journal
-    if journal.shared is None and not journal.file.exists():
-        return frozenset()
-    return frozenset(run.token for run in journal.listed() if run.state not in {"done", "aborted"})
 
 
 def _all(folder: Path) -> Iterator[Path]:

@@ -79,7 +79,8 @@ def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
     @opencode-ai/sdk, the guide config-files of goose, ampcode.com/docs/cli/settings, the pages in the npm package of
     Qwen Code, moonshotai.github.io/kimi-code, docs.windsurf.com, cursor.com/docs (mcp, hooks). A prompt hook is set
     where the host gives its output to the model: Copilot, VS Code, goose and Windsurf drop it (their pages on hooks,
-    2026), opencode and Amp have plugins in JavaScript only.
+    2026), opencode and Amp have plugins in JavaScript only. After a compaction, SessionStart says the same again, word
+    for word; PreCompact has no hook, because its output only passes through the summary, and its failure can stop it.
     """
     env = os.environ if env is None else env
     home = Path(env.get("HOME") or Path.home())

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -75,8 +76,8 @@ class Installer(Struct, frozen=True, kw_only=True):
         ]
 
     def write(self, changes: Sequence[Change], *, back: bool = False) -> None:
-        """Writes the changes, each after a note of how the file was; on the way `back` the notes are removed last. Busy
-        if a file is not as it was read."""
+        """Writes the changes, each after a note of how the file was; on the way `back` the empty folders that an
+        install made and the notes are removed last. Busy if a file is not as it was read."""
         for change in changes:
             if _read(change.file) != change.before:
                 raise Busy(f"{str(change.file)!r} was changed meanwhile", hint="try again")
@@ -87,6 +88,10 @@ class Installer(Struct, frozen=True, kw_only=True):
             else:
                 self.writer.write(change.file, change.after, mode=_mode(change.file))
         for change in changes if back else ():
+            folders = self._noted(change.file).get("folders")
+            for folder in folders if isinstance(folders, list) else ():
+                with suppress(KernelError):
+                    self.writer.remove_empty(Path(folder))
             self.writer.remove(self._note(change.file))
 
     def users(self, file: Path) -> list[str]:
@@ -131,7 +136,8 @@ class Installer(Struct, frozen=True, kw_only=True):
             before = None if change.before is None else base64.b64encode(change.before).decode()
         names = known.get("names")
         names = [*(names if isinstance(names, list) else ()), *change.names]
-        body = {**known, "file": str(change.file), "before": before, "after": _digest(change.after), "names": names}
+        body = {"folders": _missing(change.file), **known, "file": str(change.file), "before": before}
+        body |= {"after": _digest(change.after), "names": names}
         self.writer.make_folder(self.kept)
         self.writer.write(self._note(change.file), json.dumps(body).encode(), mode=0o600)
 
@@ -162,6 +168,11 @@ def _read(file: Path) -> bytes | None:
 
 def _digest(data: bytes | None) -> str:
     return hashlib.sha256(data).hexdigest() if data is not None else ""
+
+
+def _missing(file: Path) -> list[str]:
+    """The folders that a write of the file makes, the innermost first."""
+    return [str(folder) for folder in file.parents if not folder.exists()]
 
 
 def _mode(file: Path) -> int:

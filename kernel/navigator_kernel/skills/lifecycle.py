@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.install.export import Form
     from navigator_kernel.skills.install.info import ScannedSkill, SourceInfo
-    from navigator_kernel.skills.install.install import InstallResult, PreparedInstall, UninstallResult
+    from navigator_kernel.skills.install.install import InstallResult, UninstallResult
     from navigator_kernel.skills.install.plans import PlannedSkill
     from navigator_kernel.skills.install.restore import RepairedPlace, RestoreResult
     from navigator_kernel.skills.install.update import OutdatedResult, UpdateResult
@@ -242,14 +242,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         skills, notes = self.found(options)
         problems = [note.to_dict() for note in notes if note.level == "error" or note.code == "shadowed"]
         rows = [one.row() for one in skills]
-        differing, unread = self._differences(options)
-        return SkillList(count=len(rows), skills=rows, problems=problems + unread, lock=differing)
-
-    def _differences(self, options: InstallOptions) -> tuple[list[LockDifference], list[dict[str, Any]]]:
-        """What differs from the lock in each place, as far as the records and the times of files show it; and the
-        locks that cannot be read."""
-        differences: list[LockDifference] = []
-        unread: list[dict[str, Any]] = []
+        differing: list[LockDifference] = []  # as far as the records and the times of files show it
         for place in self.chosen(options):
             receipts = read_receipts(place, [])
             entries = None
@@ -257,13 +250,13 @@ class Lifecycle(Struct, kw_only=True, dict=True):
                 entries = wanted_entries(place)
             except Damaged as error:
                 path, why = place.told(place.lock), f"{error.message}; {error.hint}"
-                unread.append(Diagnostic(code="lock-damaged", level="error", path=path, message=why).to_dict())
+                problems.append(Diagnostic(code="lock-damaged", level="error", path=path, message=why).to_dict())
             for name, state in lock_states(entries, receipts, place.skills).items():
                 edited = state == "same" and is_touched(receipts[name], place)
                 if edited or state != "same":
                     where = {"level": place.level, "target": place.target}
-                    differences.append(LockDifference(name=name, state="edited" if edited else state, **where))
-        return differences, unread
+                    differing.append(LockDifference(name=name, state="edited" if edited else state, **where))
+        return SkillList(count=len(rows), skills=rows, problems=problems, lock=differing)
 
     def info(
         self, source: str, skills: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, here: bool = False
@@ -271,8 +264,15 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         """Describes an installed skill of that name, else the contents of the source; SkillNotFound for a name without
         a source, or if `here` excludes sources."""
         with self._command(options, source) as deps:
-            if (one := self.held(_named(source, "source"))) is not None:
-                return _info(one)
+            if (installed := self.held(_named(source, "source"))) is not None:
+                from navigator_kernel.skills.formats.manifest import declared
+
+                skill, receipt, files = installed.skill, installed.receipt, list[str]()
+                with suppress(KernelError):
+                    if skill.folder is not None:
+                        files = [clean(file.path, lines=False) for file in folder_files(skill.folder)]
+                facts = {**installed.facts(), **declared(skill)}
+                return SkillInfo(**facts, files=files, receipt=receipt.to_dict() if receipt else None)
             if here:
                 raise self.unknown(source)
             if self.is_unknown(source):
@@ -281,7 +281,9 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             if names and deps.scanner is not None:
                 deps.scanner.start()
             with _reader(address, names, deps, options) as (reader, own):
-                return _analysed(reader, own, deps)
+                from navigator_kernel.skills.install.info import analyse
+
+                return analyse(reader, own, deps)
 
     def search(
         self,
@@ -301,15 +303,21 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             rows = {one.skill.name: one for one in self.found(options)[0]}
             skills: Sequence[SkillDef] = [one.skill for one in rows.values()]
         else:
-            skills = self._among(space.skills)
+            tops = {root.path for root in self._looked_at(_NO_OPTIONS)}
+            skills = [skill for skill in space.skills if (skill.folder or skill.path).parent in tops]
         names, sure = (space.names, space.sure) if space else ((), ())
         hits = search(skills, query, use_counts(self.state), names, sure)
         shown = hits[:limit]
-        rows = rows or {one.skill.name: one for one in self._recorded([hit.skill for hit in shown])}
+        if not rows:
+            places = self._places(self._looked_at(_NO_OPTIONS))
+            found = recorded([hit.skill for hit in shown], places, self.shipped, self.agreed())
+            rows = {one.skill.name: one for one in found}
         results = [SkillHit(**rows[hit.skill.name].facts(), score=hit.score, reason=hit.reason) for hit in shown]
         remote: list[dict[str, Any]] | UnsetType = UNSET
         if catalogues is not None:
-            remote = _search_remote(query, catalogues, self.root, options)
+            from navigator_kernel.skills.source.remote import search_remote
+
+            remote = search_remote(query, catalogues, base=self.root, offline=options.offline)
         return SearchResult(query=clean(query, lines=False), count=len(hits), skills=results, remote=remote)
 
     def verify(self, name: str = "", options: InstallOptions = _NO_OPTIONS) -> VerifyResult:
@@ -537,9 +545,11 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             place = self.target(options)
             refuse_rename(options.rename, names)
             with _reader(address, names, deps, options, install=True) as (reader, own):
+                from navigator_kernel.skills.install.install import collect, install_prepared
+
                 options = replace(options, everything=options.everything or (bool(names) and not own))
-                prepared = _collected(reader, own, deps, options)
-            return _installed(prepared, place, deps, options)
+                prepared = collect(reader, own, deps, options)
+            return install_prepared(prepared, place, deps, options)
 
     def restore(
         self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, frozen: bool = True
@@ -563,21 +573,17 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             raise UsageProblem("'name' is missing", hint="name a name")
         try:
             return uninstall(names, place, self.deps, options, source=source)
-        except (SkillNotFound, Refused) as error:
-            raise self._not_ours(names) or error from None
-
-    def _not_ours(self, names: Sequence[str]) -> Refused | None:
-        """The error if one of `names` is a skill that no command removes: of this release, or of another program."""
-        places = {place.skills for place in self.places.values()}
-        for one in filter(None, map(self.held, names)):
-            name, hint = one.skill.name, f"navigator skill disable {one.skill.name} switches it off"
-            if one.status == "shipped":
-                message = f"{name!r} is shipped with navigator and cannot be uninstalled"
-                return Refused(message, hint=hint, reason="shipped")
-            if one.place.skills not in places:
-                path = one.place.told(one.skill.folder or one.skill.path)
-                return Refused(f"{name!r} was not installed by navigator: {clean(path, lines=False)!r}", hint=hint)
-        return None
+        except (SkillNotFound, Refused):  # it may be a skill of this release, or of another program
+            places = {place.skills for place in self.places.values()}
+            for one in filter(None, map(self.held, names)):
+                name, hint = one.skill.name, f"navigator skill disable {one.skill.name} switches it off"
+                if one.status == "shipped":
+                    message = f"{name!r} is shipped with navigator and cannot be uninstalled"
+                    raise Refused(message, hint=hint, reason="shipped") from None
+                if one.place.skills not in places:
+                    path = clean(one.place.told(one.skill.folder or one.skill.path), lines=False)
+                    raise Refused(f"{name!r} was not installed by navigator: {path!r}", hint=hint) from None
+            raise
 
     def outdated(
         self,
@@ -637,26 +643,22 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         from navigator_kernel.skills.install.export import export, publish
 
         self.settle()
-        installed = [place.skills for place in self.places.values()]
-        chosen, target = self._exported(names, options), self._path(out)
+        rows = {fold(one.skill.name): one for one in self.found(options)[0]}
+        if bool(names) == options.everything:
+            raise UsageProblem("name the skills, or use --all", hint="navigator skill export NAME OUT")
+        if (missing := next((name for name in names if fold(name) not in rows), None)) is not None:
+            raise self.unknown(missing)
+        if names:
+            chosen = list({fold(name): rows[fold(name)] for name in names}.values())
+        else:
+            chosen = [one for one in rows.values() if one.status != "shipped"]
+        if not chosen:
+            raise NotFound("nothing is installed", hint="name a shipped skill to export it")
+        installed, target = [place.skills for place in self.places.values()], self._path(out)
         if form and form != "zip":
             return publish(chosen, target, installed, form, force=options.force, dry_run=options.dry_run)
         ending = ".zip" if form else ".skill" if packed else ""
         return export(chosen, target, installed, packed=ending, force=options.force, dry_run=options.dry_run)
-
-    def _exported(self, names: Sequence[str], options: InstallOptions) -> Sequence[Installed]:
-        rows = {fold(one.skill.name): one for one in self.found(options)[0]}
-        if bool(names) == options.everything:
-            raise UsageProblem("name the skills, or use --all", hint="navigator skill export NAME OUT")
-        if names:
-            missing = next((name for name in names if fold(name) not in rows), None)
-            if missing is not None:
-                raise self.unknown(missing)
-            return list({fold(name): rows[fold(name)] for name in names}.values())
-        every = [one for one in rows.values() if one.status != "shipped"]
-        if not every:
-            raise NotFound("nothing is installed", hint="name a shipped skill to export it")
-        return every
 
     def import_lock(self, file: Path | None = None, options: InstallOptions = _NO_OPTIONS) -> dict[str, Any]:
         """Installs the skills of a lock file of the npm package `skills`, by default the project's."""
@@ -753,14 +755,12 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     def settle(self) -> bool:
         """Finishes changes that were left unfinished, and returns whether there were any."""
         unfinished = [place for place in self.places.values() if (place.inner / "intent").is_file()]
-        return bool(unfinished) and self._settled(unfinished)
-
-    def _settled(self, unfinished: Sequence[InstallScope]) -> bool:
+        if not unfinished:
+            return False
         from navigator_kernel.skills.install.apply import settle
 
         mine = [place for place in unfinished if place.level != "shipped" and not self._twin(place)]
-        settled = [settle(place, self.deps.writer) for place in mine]
-        return any(settled)
+        return bool(sum(settle(place, self.deps.writer) for place in mine))  # all of them, not up to the first
 
     def sourced(
         self, text: str, skills: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS
@@ -782,7 +782,12 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             if known := self.deps.mapping.find(text):
                 text, names = known[0], names or [known[1]]
             elif named := self.deps.mapping.named(text):
-                raise _only_named(text, *named)
+                repository, skill = named  # only a project's page knows it: only the person decides to use its source
+                command = shlex.join(["navigator", "skill", "install", repository, "--skill", skill])
+                hint = "docs/skills-mapping.md of this project names a source for it; if you trust it: "
+                hint += clean(command, lines=False)
+                message = f"{clean(text, lines=False)!r} is not a known skill"
+                raise SkillNotFound(message, hint=hint, suggestions=[])
         try:
             source = parse_source(text, base=self.root, ref=options.ref)
         except UsageProblem as error:
@@ -810,15 +815,6 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         """The inventory of the chosen places, or of everything that skills are read from if none is chosen."""
         roots = self._looked_at(options)
         return inventory(roots, self._places(roots), read_switches(self.state).disabled, self.shipped, self.agreed())
-
-    def _among(self, skills: Sequence[SkillDef]) -> list[SkillDef]:
-        """The part of `skills` that `found` would return without options."""
-        tops = {root.path for root in self._looked_at(_NO_OPTIONS)}
-        return [skill for skill in skills if (skill.folder or skill.path).parent in tops]
-
-    def _recorded(self, skills: Sequence[SkillDef]) -> Sequence[Installed]:
-        """The records of `skills`, which come from `_among`."""
-        return recorded(skills, self._places(self._looked_at(_NO_OPTIONS)), self.shipped, self.agreed())
 
     def _looked_at(self, options: InstallOptions) -> Sequence[Root]:
         every = () if options.user or options.target else self.roots()
@@ -917,9 +913,6 @@ def _unused(now: Switches) -> Switches:
     return replace(now, profile="", disabled=now.before, before=frozenset()) if now.profile else now
 
 
-# These imports happen while git runs (see `reading.ready_to_change`)
-
-
 @contextmanager
 def _reader(
     source: Source, names: Sequence[str], deps: InstallDeps, options: InstallOptions, *, install: bool = False
@@ -946,52 +939,6 @@ def _found(source: Source, tree: Tree, *notes: Diagnostic) -> SourceReader:
     reader = SourceReader(source, tree, notes=notes)
     reader.find()
     return reader
-
-
-def _analysed(reader: SourceReader, names: Sequence[str], deps: InstallDeps) -> SourceInfo:
-    from navigator_kernel.skills.install.info import analyse
-
-    return analyse(reader, names, deps)
-
-
-def _collected(
-    reader: SourceReader, names: Sequence[str], deps: InstallDeps, options: InstallOptions
-) -> PreparedInstall:
-    from navigator_kernel.skills.install.install import collect
-
-    return collect(reader, names, deps, options)
-
-
-def _installed(
-    prepared: PreparedInstall, place: InstallScope, deps: InstallDeps, options: InstallOptions
-) -> InstallResult:
-    from navigator_kernel.skills.install.install import install_prepared
-
-    return install_prepared(prepared, place, deps, options)
-
-
-def _search_remote(query: str, catalogues: Sequence[str], base: Path, options: InstallOptions) -> list[dict[str, Any]]:
-    from navigator_kernel.skills.source.remote import search_remote
-
-    return search_remote(query, catalogues, base=base, offline=options.offline)
-
-
-def _info(one: Installed) -> SkillInfo:
-    from navigator_kernel.skills.formats.manifest import declared
-
-    files: list[str] = []
-    with suppress(KernelError):
-        if one.skill.folder is not None:
-            files = [clean(file.path, lines=False) for file in folder_files(one.skill.folder)]
-    receipt = one.receipt.to_dict() if one.receipt else None
-    return SkillInfo(**{**one.facts(), **declared(one.skill)}, files=files, receipt=receipt)
-
-
-def _only_named(name: str, repository: str, skill: str) -> SkillNotFound:
-    """The error for a name that only a project's page knows: only the person decides to install from its source."""
-    command = clean(shlex.join(["navigator", "skill", "install", repository, "--skill", skill]), lines=False)
-    hint = f"docs/skills-mapping.md of this project names a source for it; if you trust it: {command}"
-    return SkillNotFound(f"{clean(name, lines=False)!r} is not a known skill", hint=hint, suggestions=[])
 
 
 def _named(value: str, what: str = "name") -> str:

@@ -211,6 +211,13 @@ class FolderWriter:
             if durable:
                 self._sync(path.parent)
 
+    def remove_empty(self, folder: Path) -> None:
+        """Removes the folder if nothing is in it; does nothing if something is, or if it is already gone."""
+        folder = self._checked(folder)
+        with suppress(OSError):
+            folder.rmdir()
+            self._sync(folder.parent)
+
     def _sync(self, path: str | Path) -> None:
         if self._unsynced is None:
             _sync(path)

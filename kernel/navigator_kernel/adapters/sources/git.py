@@ -122,8 +122,8 @@ class GitSource:
         return entry.oid
 
     def history(self, earlier: str) -> History | None:
-        """The history since commit `earlier`; None if it cannot be known: without the network, or among more than
-        `_DEEPEST` commits. Commits are fetched without trees."""
+        """The history since commit `earlier`; None if it cannot be known: without the network, among more than
+        `_DEEPEST` commits, or if the server has only a part of it. Commits are fetched without trees."""
         if self._offline or not _FULL.fullmatch(earlier):
             return None
         with suppress(FetchFailed, Refused, UnicodeDecodeError):
@@ -144,6 +144,8 @@ class GitSource:
                     since = dict.fromkeys(author for oid, author in commits if oid in known)
                     return History(is_before=True, authors=before, since=tuple(since))
                 if len(commits) < depth:
+                    if (entry.folder / ".git" / "shallow").exists():  # the server's own history is cut off
+                        return None
                     authors = frozenset[str]()
                     with suppress(FetchFailed):
                         git.fetch(

@@ -23,17 +23,17 @@ def main() -> None:
     files = marshal.loads(sys.stdin.buffer.read())  # noqa: S302 - the kernel wrote it
     plugins = build_manager()
     add_entry_points(plugins, installed_plugins())
+
+    def read(item: Any) -> dict[str, Any]:
+        if not isinstance(item, Diagnostic):
+            raise TypeError(f"{type(item).__name__} is not a finding")
+        return item.to_dict()
+
     scanners = getattr(plugins.manager.hook, HOOK).get_hookimpls()
-    told = [body for _, body in plugins.all(HOOK, files, _body, seconds=LONGEST)] if scanners else []
+    told = [body for _, body in plugins.all(HOOK, files, read, seconds=LONGEST)] if scanners else []
     failures = [(one.plugin, one.error) for one in plugins.failures if one.hook in {HOOK, "load"}]
     with answer:
         json.dump({"scanners": len(scanners) or len(failures), "findings": told, "failures": failures}, answer)
-
-
-def _body(item: Any) -> dict[str, Any]:
-    if not isinstance(item, Diagnostic):
-        raise TypeError(f"{type(item).__name__} is not a finding")
-    return item.to_dict()
 
 
 if __name__ == "__main__":

@@ -49,10 +49,15 @@ class Scanners:
         """The findings for the files of `skill`, from `ahead` if the same files were given to it."""
         _, begun = self._begun.get(id(files), (None, None))
         found = self.contents(files, skill.name, secrets=True) if begun is None else [*begun.result()]
+        if not self._idle:  # this project's own plugins have no scanner
+            self._idle = all(plugin.package == PACKAGE for plugin in installed_plugins())
         if not self._idle:
-            told = _plugins(files, skill.name) if _of_others() else None
-            self._idle = told is None
-            found += told or ()
+            try:
+                answer = call_module(PLUGINS, dict(files), seconds=SECONDS, memory=MEMORY)
+                self._idle = not answer["scanners"]
+                found += [] if self._idle else _told(answer, skill.name)
+            except _BROKEN as error:
+                found.append(_failed("the scanners of plugins", str(error), skill.name))
         return found
 
     def ahead(self, skills: Sequence[tuple[SkillDef, Mapping[str, bytes]]]) -> None:
@@ -60,9 +65,6 @@ class Scanners:
         several = min(os.cpu_count() or 1, MOST)
         if several < 2 or len(skills) <= FEW or self._pool is not None:
             return
-        self._begin(several, skills)
-
-    def _begin(self, several: int, skills: Sequence[tuple[SkillDef, Mapping[str, bytes]]]) -> None:
         from concurrent.futures import ThreadPoolExecutor
         from queue import SimpleQueue
 
@@ -123,25 +125,26 @@ class Scanners:
             child.close()
 
 
+_EVERY = "every text"  # subject of findings that are not about one text
+
+
+def suspicions(texts: Sequence[str], *, seconds: int = OWN_SECONDS) -> Sequence[Sequence[str]]:
+    """The findings of the content rules for each text that a model would read, such as those of an MCP server's tools,
+    worst first. If the rules fail, or take longer than `seconds`, every text has that as a finding."""
+    files = {f"{at}/SKILL.md": text.encode("utf-8", "replace") for at, text in enumerate(texts)}
+    scanners = Scanners(seconds=seconds)
+    try:
+        found = scanners.contents(files, _EVERY, secrets=False)
+    finally:
+        scanners.close()
+    worst = sorted(found, key=lambda one: ("error", "warning", "note").index(one.level))
+    return [[one.message for one in worst if one.path in (_EVERY, path)] for path in files]
+
+
 def _asked(
     child: ModuleChild, files: Mapping[str, bytes], subject: str, *, secrets: bool, seconds: int
 ) -> list[Diagnostic]:
     return _told(child.ask({"files": dict(files), "secrets": secrets}, seconds=seconds), subject)
-
-
-def _of_others() -> bool:
-    """Whether a plugin of another package is installed; this project's own have no scanner."""
-    return any(plugin.package != PACKAGE for plugin in installed_plugins())
-
-
-def _plugins(files: Mapping[str, bytes], skill: str) -> list[Diagnostic] | None:
-    """The findings of plugins' scanners, or None if there are none."""
-    try:
-        told = call_module(PLUGINS, dict(files), seconds=SECONDS, memory=MEMORY)
-        found = _told(told, skill)
-        return found if told["scanners"] else None
-    except _BROKEN as error:
-        return [_failed("the scanners of plugins", str(error), skill)]
 
 
 def plugin_failures(files: Mapping[str, bytes]) -> Sequence[tuple[str, str]]:
@@ -154,22 +157,22 @@ def plugin_failures(files: Mapping[str, bytes]) -> Sequence[tuple[str, str]]:
 
 
 def _told(answer: Mapping[str, Any], subject: str) -> list[Diagnostic]:
-    found = [_read(item) for item in answer["findings"]]
+    """The findings as they were reported; the text of a plugin's must be cleaned before it is shown."""
+    found = []
+    for item in answer["findings"]:
+        message, level, line = str(item["message"]), item["level"], item["line"]
+        text = str(item.get("text") or message)
+        diagnostic = finding(
+            str(item["code"]),
+            level if level in ("error", "note") else "warning",
+            str(item["path"]),
+            message,
+            line if isinstance(line, int) and line > 0 else None,
+            text,
+        )
+        digest = str(item.get("digest") or "")
+        found.append(replace(diagnostic, text=text, digest=digest) if digest else diagnostic)
     return [*found, *(_failed(who, why, subject) for who, why in answer["failures"])]
-
-
-def _read(item: Mapping[str, Any]) -> Diagnostic:
-    """A finding as the plugin reported it; its text must be cleaned before it is shown."""
-    said, level = str(item["message"]), item["level"]
-    made = finding(
-        str(item["code"]),
-        "error" if level == "error" else "note" if level == "note" else "warning",
-        str(item["path"]),
-        said,
-        line if isinstance(line := item["line"], int) and line > 0 else None,
-        text := str(item.get("text") or said),
-    )
-    return replace(made, text=text, digest=str(item["digest"])) if item.get("digest") else made
 
 
 def _failed(name: str, error: str, subject: str) -> Diagnostic:

@@ -176,6 +176,8 @@ def _installer(app: App, host: Host) -> Installer:
 
     kept = user_state() / "hosts"
     folders = {Path(os.path.realpath(entry.file)).parent for entry in host.entries}  # follows the person's own links
+    own = os.path.realpath(Path.home())
+    folders |= {folder.parent for folder in folders if host.mine and own in map(str, folder.parents[1:])}
     writer = FolderWriter([kept, *folders], within=None if host.mine else app.root)
     return Installer(root=app.root, kept=kept, writer=writer)
 

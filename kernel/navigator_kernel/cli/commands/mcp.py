@@ -20,7 +20,7 @@ from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.secrets import redaction
-from navigator_kernel.bootstrap.servers import tool_file
+from navigator_kernel.bootstrap.places import tool_file
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App

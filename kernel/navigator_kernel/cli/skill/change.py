@@ -341,8 +341,10 @@ def outdated(app: App, /, *, names: tuple[str, ...], folder: Path | None, as_jso
 
 
 def _show_outdated(app: App, result: OutdatedResult, *, as_json: bool) -> int:
-    """Prints the skills that differ from their source, and the counts; returns the exit code."""
-    code, language = _reached(result), app.spoken
+    """Prints the skills that differ from their source, and the counts; returns the exit code, which is not 0 if a skill
+    of the lock is missing here."""
+    missing = [one for one in result.skills if one.lock == "missing"]
+    code, language = _reached(result) or int(bool(missing)), app.spoken
     if as_json:
         show_json(result, exit_code=code)
         return code
@@ -360,6 +362,10 @@ def _show_outdated(app: App, result: OutdatedResult, *, as_json: bool) -> int:
         for one in result.skills
     )
     lines(_counted(ways, language))
+    if code == FetchFailed.exit_code:
+        note(say("outdated.unreached", language))
+    elif missing:
+        note(say("outdated.missing", language, count=say("count.skills", language, count=len(missing))))
     return code
 
 

@@ -10,7 +10,7 @@ import json
 import os
 import secrets
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct, field
 
@@ -123,7 +123,14 @@ class Change:
             change.write(f"link/{name}", link_text(place, name).encode())
         with writer.together():
             folders = [change.folder(plan.receipt.name, keep=keep.get(plan.receipt.name, "")) for plan in coming]
-            _stage(coming, folders, writer)
+            if len(coming) < MANY:
+                for plan, folder in zip(coming, folders, strict=True):
+                    _stage_one(plan, folder, writer)
+            else:  # on several threads, which wait for the system most of the time
+                from concurrent.futures import ThreadPoolExecutor
+
+                with ThreadPoolExecutor(min(os.cpu_count() or 1, 4)) as pool:
+                    list(pool.map(_stage_one, coming, folders, [writer] * len(coming)))  # raises the first error
             for plan in coming:
                 name = plan.receipt.name
                 aliases = held_bytes(sidecar_path(place.inner, name))
@@ -133,11 +140,21 @@ class Change:
         if coming or going:
             skills = {plan.receipt.name: plan.skill for plan in coming}
             change.write("database", records_bytes(place, receipts, coming=skills, damaged=self.damaged))
-            self._record(coming, going)
+            # Recorded before the change is made; if that fails, the change is not made
+            for plan in coming:
+                for one in plan.receipt.accepted:
+                    facts = {"skill": plan.receipt.name, "digest_of_skill": plan.receipt.digest, **one.to_dict()}
+                    self._deps.audit.record("accepted", **facts)
+            came = [{**plan.receipt.identity, "verdict": plan.verdict} for plan in coming]
+            self._deps.audit.record("changed", place=place.told(place.skills), came=came, went=list(going))
         if lock is not None:
             self._lock(change, lock_bytes(lock))
         elif coming or going or wanted:
-            self._lock(change, lock_bytes(self._entries(), [*wanted, *(plan.receipt for plan in coming)], going))
+            if os.path.lexists(place.lock):
+                entries = read_lock(place.lock)
+            else:  # a lock that is not there yet has an entry for each skill that is
+                entries = {name: lock_entry(receipt) for name, receipt in self.receipts.items()}
+            self._lock(change, lock_bytes(entries, [*wanted, *(plan.receipt for plan in coming)], going))
         change.commit()
         known = [plan for plan in (*coming, *there) if plan.receipt.name in agreed]
         self._subjects = {
@@ -151,12 +168,6 @@ class Change:
             for note, subjects in self._subjects.items():
                 if subjects and self._deps.consents is not None:
                     self._deps.consents.trust(*subjects, note=note)
-
-    def _entries(self) -> Entries:
-        """The entries of the lock; a lock that is not there yet has one for each skill that is."""
-        if os.path.lexists(self._place.lock):
-            return read_lock(self._place.lock)
-        return {name: lock_entry(receipt) for name, receipt in self.receipts.items()}
 
     def _lock(self, change: InstallTransaction, lock: bytes) -> None:
         """Writes the lock; the old one is kept for `rollback`, with the entries that this change makes. A lock that
@@ -176,15 +187,6 @@ class Change:
             for old in sorted(place.locks.glob("*.json"))[: -(KEPT_LOCKS - 1)]:
                 change.write(f"locks/{old.stem}", None)
 
-    def _record(self, coming: Sequence[PlannedSkill], going: Sequence[str]) -> None:
-        """Records the change in the audit before it is made; if that fails, the change is not made."""
-        audit = self._deps.audit
-        for plan in coming:
-            for one in plan.receipt.accepted:
-                audit.record("accepted", skill=plan.receipt.name, digest_of_skill=plan.receipt.digest, **one.to_dict())
-        came = [{**plan.receipt.identity, "verdict": plan.verdict} for plan in coming]
-        audit.record("changed", place=self._place.told(self._place.skills), came=came, went=list(going))
-
 
 def refuse_damage(place: InstallScope, damaged: list[str] | None = None) -> Mapping[str, Receipt]:
     """The receipts; Damaged if a record that a change would rewrite cannot be read. An unreadable receipt only adds its
@@ -192,24 +194,6 @@ def refuse_damage(place: InstallScope, damaged: list[str] | None = None) -> Mapp
     read_rows(place.database)
     read_lock(place.lock)
     return read_receipts(place, damaged)
-
-
-def _stage(plans: Sequence[PlannedSkill], folders: Sequence[Path], writer: Writer) -> None:
-    """Writes each skill's files in a folder of the same file system, many on several threads, which wait for the
-    system most of the time; the first error is raised after all threads are done."""
-    if len(plans) < MANY:
-        for plan, folder in zip(plans, folders, strict=True):
-            _stage_one(plan, folder, writer)
-        return
-    _stage_together(plans, folders, writer)
-
-
-def _stage_together(plans: Sequence[PlannedSkill], folders: Sequence[Path], writer: Writer) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, 4)) as pool:
-        for _ in pool.map(_stage_one, plans, folders, [writer] * len(plans)):
-            pass
 
 
 def _stage_one(plan: PlannedSkill, folder: Path, writer: Writer) -> None:
@@ -281,10 +265,24 @@ class InstallTransaction:
             self._writer.remove(self._place.inner / INTENT)
         except BaseException:
             with self._writer.together():
-                _take_back(self._intent, self._place, self._writer)
+                self._take_back()
             self._writer.remove(self._place.inner / INTENT)
             raise
         return True
+
+    def _take_back(self) -> None:
+        """Undoes what `_apply` has done so far."""
+        intent, place, writer = self._intent, self._place, self._writer
+        for name, keep in intent.folders.items():
+            new, old, target = _folders(intent, name, place)
+            if keep and os.path.lexists(place.backups / keep) and not os.path.lexists(old):
+                writer.move(place.backups / keep, old)
+            if name in intent.put and not os.path.lexists(new) and os.path.lexists(target):
+                writer.move(target, new)
+            if os.path.lexists(old) and not os.path.lexists(target):
+                writer.move(old, target)
+        for slot, (before, _) in intent.files.items():
+            _set(place, slot, before, writer, strict=False)
 
 
 def settle(place: InstallScope, writer: Writer) -> bool:
@@ -347,19 +345,6 @@ def _apply(intent: _Intent, place: InstallScope, writer: Writer, *, strict: bool
             writer.move(old, place.backups / keep)
 
 
-def _take_back(intent: _Intent, place: InstallScope, writer: Writer) -> None:
-    for name, keep in intent.folders.items():
-        new, old, target = _folders(intent, name, place)
-        if keep and os.path.lexists(place.backups / keep) and not os.path.lexists(old):
-            writer.move(place.backups / keep, old)
-        if name in intent.put and not os.path.lexists(new) and os.path.lexists(target):
-            writer.move(target, new)
-        if os.path.lexists(old) and not os.path.lexists(target):
-            writer.move(old, target)
-    for slot, (before, _) in intent.files.items():
-        _set(place, slot, before, writer, strict=False)
-
-
 def _folders(intent: _Intent, name: str, place: InstallScope) -> tuple[Path, Path, Path]:
     """The paths of the new folder, of the old folder's backup, and of the skill."""
     return intent.scratch / "new" / name, intent.scratch / "old" / name, place.skills / name
@@ -418,9 +403,13 @@ def _read(place: InstallScope) -> _Intent | None:
     """The intent on disk, or None if it was written elsewhere: a repository must not supply one."""
     try:
         raw = json.loads(read_bounded(place.inner / INTENT, _SIZE_LIMIT))
-        if not _is_sealed_here(raw, place):
-            return None
+        if raw["v"] != VERSION or not _SCRATCH.fullmatch(raw["scratch"]):
+            raise ValueError("another version wrote it")
         intent = _Intent(scratch=place.inner / raw["scratch"])
+        seen = look(str(intent.scratch))
+        seals = {_seal(intent.scratch), f"{seen.device}:{seen.inode}"}  # the second is that of earlier versions
+        if seen.inode == 0 or raw["seal"] not in seals:
+            return None
         for name, (put, keep) in raw["folders"].items():
             if not NAME.fullmatch(name) or (keep and not _STAMP.fullmatch(keep)):
                 raise ValueError(f"{name!r} is not a name")
@@ -435,14 +424,6 @@ def _read(place: InstallScope) -> _Intent | None:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, Refused) as error:
         hint = "navigator doctor --repair starts afresh from the folders"
         raise Damaged(f"an unfinished change of {str(place.skills)!r} cannot be read", hint=hint) from error
-
-
-def _is_sealed_here(raw: Mapping[str, Any], place: InstallScope) -> bool:
-    if raw["v"] != VERSION or not _SCRATCH.fullmatch(raw["scratch"]):
-        raise ValueError("another version wrote it")
-    scratch = place.inner / raw["scratch"]
-    seen = look(str(scratch))
-    return seen.inode != 0 and raw["seal"] in {_seal(scratch), f"{seen.device}:{seen.inode}"}  # of earlier versions
 
 
 def _as_text(data: bytes | None) -> str | None:

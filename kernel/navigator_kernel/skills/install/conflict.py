@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
 
-from navigator_kernel.errors import ConsentNeeded, Damaged, KernelError
+from navigator_kernel.errors import ConsentNeeded, KernelError
 from navigator_kernel.skills.install.lockfile import CONFLICT, Entries, entries_in
 from navigator_kernel.text import clean, lazy_compile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 Side = Literal["ours", "theirs"]
@@ -128,16 +128,10 @@ def _staged(lock: Path) -> Sides | None:
     with TemporaryDirectory(prefix="navigator-") as scratch, suppress(KernelError, OSError):
         git = GitProcess(folder=top, scratch=lock.__class__(scratch), url=top.as_uri(), timeout=20.0)
         git.prepare()
-        base, ours, theirs = _stages(path, lock, git.run)
-        return Sides(base, ours, theirs)
+        listed = git.run("ls-files", "--unmerged", "-z", "--full-name", "--", f":(top,literal){path}").decode()
+        ids = {line.split()[2]: line.split()[1] for line in listed.split("\0") if line}
+        if {"2", "3"} & ids.keys():  # a side that has no lock wants nothing
+            blobs = {stage: git.run("cat-file", "blob", oid) for stage, oid in ids.items()}
+            base, ours, theirs = (entries_in(blobs[stage], lock) if stage in blobs else {} for stage in "123")
+            return Sides(base, ours, theirs)
     return None
-
-
-def _stages(path: str, lock: Path, run: Callable[..., bytes]) -> Iterator[Entries]:
-    """Base, ours and theirs; a side that has no lock wants nothing."""
-    listed = run("ls-files", "--unmerged", "-z", "--full-name", "--", f":(top,literal){path}").decode()
-    ids = {line.split()[2]: line.split()[1] for line in listed.split("\0") if line}
-    if not {"2", "3"} & ids.keys():
-        raise Damaged("the index has no sides", hint="the lock's own markers are read")
-    for stage in "123":
-        yield entries_in(run("cat-file", "blob", ids[stage]), lock) if stage in ids else {}

@@ -207,8 +207,8 @@ def _copied(one: Installed) -> _Copy:
     skill = one.skill
     if skill.folder is None:
         data = read_bounded(skill.path, SKILL_LIMIT)
-        files = [InstalledFile(path="SKILL.md", sha256=_sha256(data), mode=0o644, size=len(data))]
-        lone, digest = {"SKILL.md": _File(data, 0o644)}, tree_digest(files)
+        digest = tree_digest([InstalledFile(path="SKILL.md", sha256=_sha256(data), mode=0o644, size=len(data))])
+        lone = {"SKILL.md": _File(data, 0o644)}
         return _Copy(name=skill.name, description=skill.description, files=lone, digest=digest)
     with at_rest(one.place):  # so that the files and the receipt are of one version
         receipt = one.receipt and read_receipt(one.place, skill.folder.name)
@@ -219,26 +219,26 @@ def _copied(one: Installed) -> _Copy:
         if sum(file.size for file in listed) > SKILL_LIMIT:
             message = f"skill {skill.name!r} is over {SKILL_LIMIT} bytes"
             raise Refused(message, hint="nobody could install it; move large files out", reason="too-large")
-        held = {file.path: _File(_read(skill.folder, file), file.mode) for file in listed}
+        files: dict[str, _File] = {}
+        for file in listed:
+            shown = clean(file.path, lines=False)
+            if "\\" in file.path or shown != file.path:
+                raise Refused(f"{shown!r} is not a plain path", hint="give the file a plain name", reason="path-odd")
+            refuse_named(file.path.split("/"), file.path)
+            data = read_bounded(skill.folder / file.path, SKILL_LIMIT)
+            if _sha256(data) != file.sha256:
+                raise IntegrityMismatch(
+                    f"{str(skill.folder / file.path)!r} changed while it was read", hint="try again"
+                )
+            files[file.path] = _File(data, file.mode)
     return _Copy(
         name=skill.name,
         description=skill.description,
-        files=held,
+        files=files,
         digest=tree_digest(listed),
         changed=changed,
         receipt=receipt,
     )
-
-
-def _read(folder: Path, file: InstalledFile) -> bytes:
-    if "\\" in file.path or clean(file.path, lines=False) != file.path:
-        shown = clean(file.path, lines=False)
-        raise Refused(f"{shown!r} is not a plain path", hint="give the file a plain name", reason="path-odd")
-    refuse_named(file.path.split("/"), file.path)
-    data = read_bounded(folder / file.path, SKILL_LIMIT)
-    if _sha256(data) != file.sha256:
-        raise IntegrityMismatch(f"{str(folder / file.path)!r} changed while it was read", hint="try again")
-    return data
 
 
 def _refuse_place(target: Path, *, whole: bool) -> None:
@@ -254,15 +254,13 @@ def _refuse_taken(paths: Iterable[Path], *, force: bool, archives: bool) -> None
         shown = ", ".join(repr(str(path)) for path in taken[:5])
         raise Refused(f"already exists: {shown}", hint="--force replaces it", paths=[str(path) for path in taken])
     for path in taken:
-        if not (path.is_file() and not path.is_symlink() if archives else _is_skill(path)):
-            what = "an archive" if archives else "a skill"
+        if archives:
+            is_ours, what = path.is_file(), "an archive"
+        else:
+            is_ours = path.is_dir() and any(entry.name.lower() == "skill.md" for entry in path.iterdir())
+            what = "a skill"
+        if path.is_symlink() or not is_ours:
             raise Refused(f"{str(path)!r} exists and is not {what}", hint="move it away, or name another place")
-
-
-def _is_skill(path: Path) -> bool:
-    if path.is_symlink() or not path.is_dir():
-        return False
-    return any(entry.name.lower() == "skill.md" for entry in path.iterdir())
 
 
 def _archive(copies: Sequence[_Copy], *, nested: bool = True) -> bytes:

@@ -83,7 +83,12 @@ class _Run:
     def take(self, entries: Sequence[_Entry]) -> None:
         """Installs the skills of one source together, or one by one if that fails."""
         try:
-            answer = self._install(entries)
+            with open_source_tree(entries[0].source, self._deps, self._options, install=True) as tree:
+                words = [entry.wanted for entry in entries]
+                prepared = collect(SourceReader(entries[0].source, tree), words, self._deps, self._options)
+            self._files |= {plan.receipt.name: plan.contents for plan in prepared.made}
+            answer = install_prepared(prepared, self._place, self._deps, self._options)
+            self.fresh |= {skill.name for skill in answer.skills if skill.changed}
         except (Damaged, Busy, Interrupted):
             raise
         except KernelError as error:
@@ -106,15 +111,6 @@ class _Run:
     def _one_by_one(self, entries: Sequence[_Entry]) -> None:
         for entry in entries:
             self.take([entry])
-
-    def _install(self, entries: Sequence[_Entry]) -> InstallResult:
-        wanted, source = [entry.wanted for entry in entries], entries[0].source
-        with open_source_tree(source, self._deps, self._options, install=True) as tree:
-            prepared = collect(SourceReader(source, tree), wanted, self._deps, self._options)
-        self._files |= {plan.receipt.name: plan.contents for plan in prepared.made}
-        answer = install_prepared(prepared, self._place, self._deps, self._options)
-        self.fresh |= {told.name for told in answer.skills if told.changed}
-        return answer
 
     def _tell(self, entry: _Entry, told: InstalledSkill, answer: InstallResult) -> None:
         name = told.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Struct, UnsetType
@@ -17,7 +18,7 @@ from navigator_kernel.skills.source.address import parse_source
 from navigator_kernel.skills.source.discover import REGULAR, Found, select_skills
 from navigator_kernel.skills.source.reading import SourceReader
 from navigator_kernel.text import clean
-from navigator_kernel.values.resource import Diagnostic, SkillDef
+from navigator_kernel.values.resource import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,13 +58,28 @@ class ScannedSkill(Struct, frozen=True, kw_only=True):
 def analyse(reader: SourceReader, names: Sequence[str], deps: InstallDeps) -> SourceInfo:
     """Describes the named skills of a source, or all, and adds what was seen to the page of known skills.
 
-    All manifests are read; the other files, and with them sizes and findings, only of named skills, or of a single one.
+    All manifests are read; the other files only of named skills, or of a single one, and for the others `size` and
+    `findings` are None.
     """
     skills_here = reader.find()
     chosen = select_skills(skills_here, names, reader.named, reader.contents) if names else skills_here
     whole = bool(names) or len(skills_here) == 1
-    sizes, judged = (_sizes(chosen, reader), judge(chosen, reader, deps)) if whole else ({}, {})
-    skills = [_described(skill, reader.manifest(skill), sizes, judged) for skill in chosen]
+    sizes: dict[str, int] = {}
+    judged: Judged = {}
+    if whole:
+        oids = [entry.oid for skill in chosen for entry in skill.entries if entry.mode in REGULAR]
+        sizes = {oid: len(data) for oid, data in reader.read(oids).items()}
+        judged = judge(chosen, reader, deps)
+    skills = []
+    for skill in chosen:
+        files = [_clean(skill.inner(entry)) for entry in skill.entries]
+        is_script = [entry.mode == "100755" or entry.path.lower().endswith(SCRIPTS) for entry in skill.entries]
+        verdict, findings = judged.get(skill.folder, ("not_scanned", None))
+        row: dict[str, Any] = {"name": _clean(skill.name), "path": _clean(skill.shown)}
+        row |= {**declared(reader.manifest(skill)), "plugin": _clean(skill.plugin), "role": skill.role}
+        row |= {"files": files, "scripts": list(compress(files, is_script))}
+        row["size"] = sum(sizes.get(entry.oid, 0) for entry in skill.entries) if skill.folder in judged else None
+        skills.append({**row, "verdict": verdict, "findings": findings})
     problem, source = deps.observe(observe_catalogue(reader)), reader.source
     return SourceInfo(
         source=_clean(source.label),
@@ -117,11 +133,6 @@ def _scanned(name: str, path: str, verdict: Verdict, findings: list[dict[str, An
     return ScannedSkill(name=_clean(name), path=_clean(path), verdict=verdict, findings=found)
 
 
-def _sizes(chosen: Sequence[Found], reader: SourceReader) -> Mapping[str, int]:
-    oids = [entry.oid for skill in chosen for entry in skill.entries if entry.mode in REGULAR]
-    return {oid: len(data) for oid, data in reader.read(oids).items()}
-
-
 def judge(chosen: Sequence[Found], reader: SourceReader, deps: InstallDeps) -> Judged:
     """The verdict and the findings of the scanners for each skill, or why it would be refused."""
     judged: dict[str, tuple[Verdict, list[dict[str, Any]]]] = {}
@@ -138,20 +149,6 @@ def judge(chosen: Sequence[Found], reader: SourceReader, deps: InstallDeps) -> J
         why = Diagnostic(code=code, level="error", path=skill.shown, message=reason.message)
         judged[skill.folder] = "block", [_finding(why)]
     return judged
-
-
-def _described(
-    skill: Found, manifest: SkillDef | KernelError, sizes: Mapping[str, int], judged: Judged
-) -> dict[str, Any]:
-    """Describes one skill; `size` and `findings` are None if its files were not read."""
-    files = [skill.inner(entry) for entry in skill.entries]
-    scripts = [skill.inner(e) for e in skill.entries if e.mode == "100755" or e.path.lower().endswith(SCRIPTS)]
-    verdict, findings = judged.get(skill.folder, ("not_scanned", None))
-    row: dict[str, Any] = {"name": _clean(skill.name), "path": _clean(skill.shown)}
-    row |= {**declared(manifest), "plugin": _clean(skill.plugin), "role": skill.role}
-    row |= {"files": list(map(_clean, files)), "scripts": list(map(_clean, scripts))}
-    size = sum(sizes.get(entry.oid, 0) for entry in skill.entries) if skill.folder in judged else None
-    return {**row, "size": size, "verdict": verdict, "findings": findings}
 
 
 def _finding(one: Diagnostic) -> dict[str, Any]:

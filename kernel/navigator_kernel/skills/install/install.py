@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.options import InstallOptions
     from navigator_kernel.skills.source.address import Source
     from navigator_kernel.values.receipt import Receipt, Verdict
-    from navigator_kernel.values.resource import Diagnostic
 
 
 TAKEN = "name-taken"  # reason of a Refused
@@ -172,8 +172,14 @@ def install_prepared(
                 if is_new and name not in change.receipts:
                     refuse_shape(name, known)
                 refuse_unlinkable(place, [name] if options.link else [])
-                if is_new and name in change.receipts and os.path.lexists(place.skills / name):
-                    _refuse_growth(plan, change.receipts[name], place, deps, options)
+                digest, here = plan.receipt.digest, change.receipts.get(name)
+                agreed = options.grown or digest in options.agreed
+                if is_new and here is not None and not agreed and os.path.lexists(place.skills / name):
+                    growth = changed_by(plan, here, place, deps)
+                    if growth.is_growth:
+                        message = f"skill {name!r} can do more than before, and stays as it is"
+                        hint = "--yes agrees to that"
+                        raise ConsentNeeded(message, hint=hint, reason=GROWN, digest=digest, change=growth)
             except ConsentNeeded as error:
                 left.append(told_of(name, plan.receipt.subpath or ".", error))
                 continue
@@ -196,10 +202,24 @@ def install_prepared(
         deps.observe(prepared.siblings)
     changed = written | (set(links) - linked)
     was = {name: receipt.digest for name, receipt in change.receipts.items() if name in written}
-    skills = [
-        _shown(plan, place, {*linked, *links}, changed=plan.receipt.name in changed, was=was.get(plan.receipt.name, ""))
-        for plan in made
-    ]
+    skills = []
+    for plan in made:
+        receipt = plan.receipt
+        # What matters only to the skill's author is a note here (`navigator skill validate` warns of it)
+        noticed = [replace(one, level="note") if one.code in _FOR_AUTHORS else one for one in plan.skill.diagnostics]
+        skill = InstalledSkill(
+            path=place.told(place.skills / receipt.name),
+            links=told_links(place, {*linked, *links}, receipt.name),
+            **{**declared(plan.skill), "name": receipt.name},
+            subpath=clean(receipt.subpath, lines=False),
+            digest=receipt.digest,
+            files=len(receipt.files),
+            verdict=receipt.verdict,
+            changed=receipt.name in changed,
+            findings=[one.to_dict() for one in (*plan.findings, *noticed)],
+            was=was.get(receipt.name, ""),
+        )
+        skills.append(skill)
     blocked = sum(one.state == "blocked" for one in left)
     installed = sum(one.changed for one in skills)
     failures = {one.reason for one in left if one.is_failure}
@@ -223,19 +243,6 @@ def install_prepared(
         plugins=list(prepared.plugins),
         exit_code=ConsentNeeded.exit_code if must_ask else int(bool(failures - {GROWN})),
     )
-
-
-def _refuse_growth(
-    plan: PlannedSkill, here: Receipt, place: InstallScope, deps: InstallDeps, options: InstallOptions
-) -> None:
-    """ConsentNeeded if the skill could do more than the one that is here, and nobody agreed to that."""
-    digest = plan.receipt.digest
-    if options.grown or digest in options.agreed:
-        return
-    change = changed_by(plan, here, place, deps)
-    if change.is_growth:
-        message = f"skill {here.name!r} can do more than before, and stays as it is"
-        raise ConsentNeeded(message, hint="--yes agrees to that", reason=GROWN, digest=digest, change=change)
 
 
 def _none(left: Sequence[LeftOut]) -> KernelError:
@@ -324,31 +331,6 @@ def refuse_taken(name: str, place: InstallScope, names: Mapping[str, Sequence[st
             raise Refused(message, hint="move it away first", reason=TAKEN)
 
 
-def _shown(
-    plan: PlannedSkill, place: InstallScope, linked: Collection[str], *, changed: bool, was: str
-) -> InstalledSkill:
-    """The result for one skill; `linked` are the skills with a link."""
-    receipt = plan.receipt
-    return InstalledSkill(
-        path=place.told(place.skills / receipt.name),
-        links=told_links(place, linked, receipt.name),
-        **{**declared(plan.skill), "name": receipt.name},
-        subpath=clean(receipt.subpath, lines=False),
-        digest=receipt.digest,
-        files=len(receipt.files),
-        verdict=receipt.verdict,
-        changed=changed,
-        findings=[one.to_dict() for one in (*plan.findings, *map(_at_install, plan.skill.diagnostics))],
-        was=was,
-    )
-
-
-def _at_install(noticed: Diagnostic) -> Diagnostic:
-    """The diagnostic, as a note if it matters only to the skill's author (`navigator skill validate` warns of it):
-    nothing is lost."""
-    return replace(noticed, level="note") if noticed.code in _FOR_AUTHORS else noticed
-
-
 def _everything(selection: Selection, options: InstallOptions) -> Picked:
     """All skills, if the options say so or there is only one; otherwise UsageProblem."""
     if options.everything or selection.is_lone:
@@ -423,7 +405,9 @@ def owned(name: str, place: InstallScope, locked: Collection[str] = ()) -> str:
     read."""
     damaged: list[str] = []
     with at_rest(place):  # a folder without a receipt may be half an install
-        receipts, folders = read_receipts(place, damaged), _folders(place)
+        receipts, folders = read_receipts(place, damaged), list[str]()
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(place.skills) as entries:
+            folders = [entry.name for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
     folded = {fold(known): known for known in (*receipts, *damaged)}
     if known := folded.get(fold(name)):
         read_receipt(place, known)
@@ -438,11 +422,3 @@ def owned(name: str, place: InstallScope, locked: Collection[str] = ()) -> str:
     hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
     shown = clean(name, lines=False)
     raise SkillNotFound(f"no skill called {shown!r} is installed", hint=hint, suggestions=near)
-
-
-def _folders(place: InstallScope) -> list[str]:
-    try:
-        with os.scandir(place.skills) as entries:
-            return [entry.name for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
-    except (FileNotFoundError, NotADirectoryError):
-        return []

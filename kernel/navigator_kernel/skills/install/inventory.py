@@ -17,11 +17,11 @@ from navigator_kernel.values.resource import Diagnostic, SkillDef
 from navigator_kernel.values.standing import install_subject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from navigator_kernel.skills.catalog.listing import Root
-    from navigator_kernel.values.receipt import InstalledFile, Receipt
+    from navigator_kernel.values.receipt import Receipt
 
 Status = Literal["managed", "unmanaged", "shipped"]
 
@@ -103,7 +103,10 @@ def inventory(
     for place in places:
         damaged: list[str] = []
         receipts[place.skills] = read_receipts(place, damaged)
-        notes += [_damaged(name, place) for name in damaged]
+        for name in damaged:
+            message = f"the receipt of {name!r} cannot be read; the skill counts as unmanaged"
+            path = str(place.inner / f"{name}.json")
+            notes.append(Diagnostic(code="receipt-damaged", level="error", path=path, message=message))
     catalogue = ResourceCatalogue(roots=tuple(roots), disabled=lambda: disabled)
     skills = catalogue.list_resources(enabled_only=False)
     rows = _installed(skills, places, shipped, agreed, lambda place, name: receipts[place.skills].get(name))
@@ -180,17 +183,12 @@ def differences(receipt: Receipt, folder: Path) -> dict[str, list[str]]:
         return problems
     problems["missing"] = sorted(_clean(path) for path in recorded if path not in present)
     problems["extra"] = sorted(_clean(path) for path in present if path not in recorded)
-    for path, what in _changes(recorded, present):
-        problems[what].append(_clean(path))
-    return problems
-
-
-def _changes(recorded: Mapping[str, InstalledFile], present: Mapping[str, InstalledFile]) -> Iterator[tuple[str, str]]:
     for path in sorted(recorded.keys() & present.keys()):
         if recorded[path].sha256 != present[path].sha256:
-            yield path, "modified"
+            problems["modified"].append(_clean(path))
         elif recorded[path].mode != present[path].mode:
-            yield path, "mode"
+            problems["mode"].append(_clean(path))
+    return problems
 
 
 def _status(skill: SkillDef, receipt: Receipt | None, shipped: Mapping[str, str]) -> Status:
@@ -202,12 +200,6 @@ def _status(skill: SkillDef, receipt: Receipt | None, shipped: Mapping[str, str]
         return "shipped" if folder_digest(skill.folder) == shipped[skill.name] else "unmanaged"
     except KernelError:
         return "unmanaged"
-
-
-def _damaged(name: str, place: InstallScope) -> Diagnostic:
-    path = str(place.inner / f"{name}.json")
-    message = f"the receipt of {name!r} cannot be read; the skill counts as unmanaged"
-    return Diagnostic(code="receipt-damaged", level="error", path=path, message=message)
 
 
 def _clean(text: str) -> str:

@@ -112,10 +112,15 @@ def safe_files(
 
 
 def titled(plan: PlannedSkill, skill: Found, reader: SourceReader, name: str) -> PlannedSkill:
-    """The same skill under `name`; unchanged if that is empty or its own name."""
+    """The same skill under `name`: only the line with its name changes; unchanged if that is empty or its own name."""
     if name in {"", plan.receipt.name}:
         return plan
-    manifest, contents = _renamed(plan.skill, plan.contents, skill, name)
+    manifest, path = plan.skill, skill.inner(skill.manifest)
+    data, count = _NAME_LINE.subn(lambda hit: hit[1] + name.encode(), plan.contents[path], count=1)
+    changed = read_manifest(data, path=manifest.path, folder=manifest.folder) if count else manifest
+    if changed.name != name:
+        raise NotLoadable(f"skill {manifest.name!r} does not state its name", hint="leave --as out", reason="no-name")
+    manifest, contents = replace(changed, name=name), {**plan.contents, path: data}
     modes = {file.path: file.mode for file in plan.receipt.files}
     made = _plan(manifest, skill, contents, modes, reader, plan.receipt.installed_at)
     return made._replace(receipt=replace(made.receipt, declared=plan.receipt.name))
@@ -203,15 +208,3 @@ def _plan(
     about = reader.about.get(skill.plugin, ())
     queries = getattr(reader.tree, "queries", {}).get(skill.folder.partition("/")[0], ())
     return PlannedSkill(skill=manifest, receipt=receipt, contents=contents, about=about, queries=queries)
-
-
-def _renamed(
-    manifest: SkillDef, contents: Mapping[str, bytes], skill: Found, name: str
-) -> tuple[SkillDef, Mapping[str, bytes]]:
-    """The skill under another name: only the line with its name changes."""
-    path = skill.inner(skill.manifest)
-    data, count = _NAME_LINE.subn(lambda hit: hit[1] + name.encode(), contents[path], count=1)
-    changed = read_manifest(data, path=manifest.path, folder=manifest.folder) if count else manifest
-    if changed.name != name:
-        raise NotLoadable(f"skill {manifest.name!r} does not state its name", hint="leave --as out", reason="no-name")
-    return replace(changed, name=name), {**contents, path: data}

@@ -177,7 +177,11 @@ def _restored(
 ) -> RestoreResult:
     """Brings what is here to `locked`, without those in `going`. The lock becomes `lock`; without it, it stays."""
     receipts_now = read_receipts(place)
-    missing = [receipt for name, receipt in locked.items() if not _is_there(receipt, receipts_now.get(name), place)]
+    missing = [
+        receipt
+        for name, receipt in locked.items()
+        if not _is_same(receipt, here := receipts_now.get(name)) or not _is_whole(here, place)
+    ]
     coming = _fetched(missing, deps, options)
     plans = {plan.receipt.name: plan for plan in coming}
     changes = {
@@ -185,7 +189,12 @@ def _restored(
         for name, plan in plans.items()
         if name in receipts_now and os.path.lexists(place.skills / name)
     }
-    there = _there([one for one in locked.values() if one not in missing], place, deps) if options.trust_lock else []
+    there: list[PlannedSkill] = []
+    for receipt in locked.values() if options.trust_lock else ():
+        skill = None if receipt in missing else manifest_in(place.skills / receipt.name)
+        if skill is not None:
+            plan = PlannedSkill(skill=skill, receipt=receipt, contents=_contents(receipt, place))
+            there.append(scanned(plan, deps, is_locked=True)._replace(receipt=receipt))
     linked, links = own_links(place), list(locked) if options.link else []
     stamp = deps.clock.now().replace(":", "").replace(".", "")
     with open_change(place, deps, dry_run=options.dry_run) as change:
@@ -197,7 +206,15 @@ def _restored(
         keep: dict[str, str] = {}
         for name in (*(plan.receipt.name for plan in coming), *going):
             refuse_taken(name, place, names)
-            if _is_edited(name, receipts, place, options):
+            target = place.skills / name
+            if not os.path.lexists(target):
+                continue
+            if (installed := receipts.get(name)) is None:
+                raise Refused(f"{str(target)!r} was not installed by navigator", hint="move the folder away")
+            if target.is_symlink() or folder_digest(target, installed) != installed.digest:
+                if not options.force:
+                    message = f"skill {name!r} was changed since it was installed"
+                    raise Refused(message, hint=options.undoing(name))
                 keep[name] = f"{name}-{stamp}"
         agreed = locked if options.trust_lock else ()
         before = read_lock(place.lock)
@@ -222,13 +239,10 @@ def _restored(
     )
 
 
-def _is_there(locked: Receipt, installed: Receipt | None, place: InstallScope) -> bool:
-    """Whether the skill is installed exactly like this, with an equal receipt."""
-    return installed is not None and _is_same(locked, installed) and _is_whole(installed, place)
-
-
-def _is_whole(installed: Receipt, place: InstallScope) -> bool:
-    """Whether the files of the skill are as they were installed."""
+def _is_whole(installed: Receipt | None, place: InstallScope) -> bool:
+    """Whether the skill is installed, and its files are as they were then."""
+    if installed is None:
+        return False
     target = place.skills / installed.name
     try:
         return not target.is_symlink() and folder_digest(target, installed) == installed.digest
@@ -238,20 +252,6 @@ def _is_whole(installed: Receipt, place: InstallScope) -> bool:
 
 def _is_same(locked: Receipt, installed: Receipt | None) -> bool:
     return installed is not None and replace(installed, installed_at=locked.installed_at, can=locked.can) == locked
-
-
-def _is_edited(name: str, receipts: Mapping[str, Receipt], place: InstallScope, options: InstallOptions) -> bool:
-    """Whether the folder has changes that exist nowhere else; Refused without `force`, and for a folder that is not
-    ours."""
-    target, receipt = place.skills / name, receipts.get(name)
-    if not os.path.lexists(target):
-        return False
-    if receipt is None:
-        raise Refused(f"{str(target)!r} was not installed by navigator", hint="move the folder away")
-    edited = target.is_symlink() or folder_digest(target, receipt) != receipt.digest
-    if edited and not options.force:
-        raise Refused(f"skill {name!r} was changed since it was installed", hint=options.undoing(name))
-    return edited
 
 
 def _fetched(missing: Sequence[Receipt], deps: InstallDeps, options: InstallOptions) -> list[PlannedSkill]:
@@ -278,31 +278,10 @@ def _fetched(missing: Sequence[Receipt], deps: InstallDeps, options: InstallOpti
     return made
 
 
-def _there(receipts: Sequence[Receipt], place: InstallScope, deps: InstallDeps) -> list[PlannedSkill]:
-    """The skills of `receipts`, which are here exactly so, with the verdict of the scanners."""
-    plans = []
-    for receipt in receipts:
-        if (skill := manifest_in(place.skills / receipt.name)) is not None:
-            plan = scanned(
-                PlannedSkill(skill=skill, receipt=receipt, contents=_contents(receipt, place)), deps, is_locked=True
-            )
-            plans.append(plan._replace(receipt=receipt))
-    return plans
-
-
 def _contents(receipt: Receipt, place: InstallScope) -> dict[str, bytes]:
     folder = place.skills / receipt.name
     paths = [file.path for file in receipt.files if (folder / file.path).is_file()]
     return {path: read_bounded(folder / path, FILE_LIMIT) for path in paths}
-
-
-def _abilities_here(receipt: Receipt, place: InstallScope) -> Abilities:
-    """What the skill can do, if it is here as its receipt says."""
-    skill = manifest_in(place.skills / receipt.name)
-    with suppress(KernelError):
-        if skill is not None and folder_digest(place.skills / receipt.name, receipt) == receipt.digest:
-            return abilities(skill, _contents(receipt, place))
-    return Abilities()
 
 
 def repair(
@@ -329,7 +308,14 @@ def repair(
             swept = sweep(place, deps.writer)
             receipts, rewritten, unreadable = _rewritten(place, deps, take or {})
             unlinked = dangling(place)
-            _keep_copies(place, deps, rewritten)
+            for slot in rewritten:
+                # A person may still read something in an unreadable file; the same bytes get the same name, however
+                # often a repair is broken off
+                if slot.startswith("receipt/") or (slot == "lock" and not _is_readable(place)):
+                    path = slot_path(place, slot)
+                    before = held_bytes(path) or b""
+                    copy = f"{path.name}.damaged-{blake2b(before, digest_size=4).hexdigest()}"
+                    deps.writer.write(place.inner / copy, before)
             with InstallTransaction(place, deps.writer) as change:
                 for slot, data in [*rewritten.items(), *((f"link/{name}", None) for name in unlinked)]:
                     change.write(slot, data)
@@ -355,12 +341,27 @@ def _rewritten(
     damaged: list[str] = []
     receipts = dict(read_receipts(place, damaged))
     lock = _mended(place, receipts, deps, take)
-    again, unreadable = _made_again(damaged, lock, place, deps)
+    rows = _rows(place)
+    row_of = {str(row.get("name")): row for row in rows or ()}
+    again, unreadable = dict[str, Receipt](), dict[str, str]()
+    for name in damaged:
+        row = row_of.get(name, {})
+        try:
+            receipt = receipts_in({name: lock[name]}, place, deps)[name]
+        except (KeyError, Damaged):
+            source = row.get("repo") or "its source"
+            unreadable[name] = f"move {place.told(place.skills / name)} away and install it again from {source}"
+            continue
+        can, skill = Abilities(), manifest_in(place.skills / name)
+        with suppress(KernelError):
+            if skill is not None and folder_digest(place.skills / name, receipt) == receipt.digest:
+                can = abilities(skill, _contents(receipt, place))
+        again[name] = replace(receipt, installed_at=str(row.get("synced_at") or receipt.installed_at), can=can)
     receipts |= again
     contents = {f"receipt/{name}": receipt_bytes(receipt) for name, receipt in again.items()}
     if lock != _entries(place) or not _is_readable(place) or (receipts and not place.lock.is_file()):
         contents["lock"] = lock_bytes(lock)
-    contents["database"] = records_bytes(place, receipts, rebuild=_rows(place) is None, damaged=list(unreadable))
+    contents["database"] = records_bytes(place, receipts, rebuild=rows is None, damaged=list(unreadable))
     current = {slot: held_bytes(slot_path(place, slot)) for slot in contents}
     return receipts, {slot: data for slot, data in contents.items() if current[slot] != data}, unreadable
 
@@ -398,35 +399,6 @@ def _is_readable(place: InstallScope) -> bool:
         read_lock(place.lock)
         return True
     return False
-
-
-def _made_again(
-    damaged: list[str], entries: Entries, place: InstallScope, deps: InstallDeps
-) -> tuple[dict[str, Receipt], dict[str, str]]:
-    """The receipts of `damaged` as the lock states them, with the time from the database; and what to do about those
-    that it does not state."""
-    rows = {str(row.get("name")): row for row in _rows(place) or ()}
-    again, unreadable = dict[str, Any](), dict[str, str]()
-    for name in damaged:
-        row = rows.get(name, {})
-        try:
-            receipt = receipts_in({name: entries[name]}, place, deps)[name]
-        except (KeyError, Damaged):
-            source = row.get("repo") or "its source"
-            unreadable[name] = f"move {place.told(place.skills / name)} away and install it again from {source}"
-            continue
-        time = str(row.get("synced_at") or receipt.installed_at)
-        again[name] = replace(receipt, installed_at=time, can=_abilities_here(receipt, place))
-    return again, unreadable
-
-
-def _keep_copies(place: InstallScope, deps: InstallDeps, rewritten: Mapping[str, bytes]) -> None:
-    """Keeps the bytes of unreadable files that are about to be rewritten: a person may still read something in them.
-    The same bytes get the same name, however often a repair is broken off."""
-    unread = [slot for slot in rewritten if slot.startswith("receipt/") or (slot == "lock" and not _is_readable(place))]
-    for path in (slot_path(place, slot) for slot in unread):
-        data = held_bytes(path) or b""
-        deps.writer.write(place.inner / f"{path.name}.damaged-{blake2b(data, digest_size=4).hexdigest()}", data)
 
 
 def _entries(place: InstallScope) -> Entries:

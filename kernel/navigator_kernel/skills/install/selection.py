@@ -145,11 +145,18 @@ class Selection(Struct, dict=True):
         chosen: list[Found] = []
         left: list[LeftOut] = []
         for skill in self.reader.found:
-            why = unwanted.get(skill.folder) or self._hindered(skill)
-            if why is None:
-                chosen.append(skill)
-            else:
+            original, label = self._known.copies.get(skill.folder), self._known.labels.get(skill.folder)
+            if why := unwanted.get(skill.folder):
                 left.append(why)
+            elif original is not None:
+                left.append(left_out(skill, "copy", f"it is a copy of {original.shown!r}", copy_of=original.shown))
+            elif label is not None and not label.name:
+                hint = f"--skill {clean(skill.shown, lines=False)} --as NAME"
+                left.append(left_out(skill, "no-name-left", f"no name is free for {skill.shown!r}", hint=hint))
+            elif why := self._known.others.get(skill.folder):
+                left.append(why)
+            else:
+                chosen.append(skill)
         return Picked(chosen, left, files=self._known.files)
 
     def choices(self) -> list[tuple[str, str]]:
@@ -193,15 +200,14 @@ class Selection(Struct, dict=True):
         All manifests are read only if several skills may have the name: its folder has another name, or another folder
         has the same one.
         """
-        own = plan.receipt.name
-        if fold(skill.name) == fold(own) and self._called[fold(own)] == 1:
+        own = fold(plan.receipt.name)
+        if fold(skill.name) == own and self._folders_called[own] == 1:
             return ""
         label = self._known.labels.get(skill.folder)
         return label.name if label and label.qualified else ""
 
     @cached_property
-    def _called(self) -> Counter[str]:
-        """The number of folders with each name."""
+    def _folders_called(self) -> Counter[str]:
         return Counter(fold(skill.name) for skill in self.reader.found)
 
     @cached_property
@@ -211,8 +217,16 @@ class Selection(Struct, dict=True):
         alone = len(reader.found) == 1 or all(skill.role != "skill" for skill in reader.found)
         others: dict[str, LeftOut] = {}
         for skill in reader.found:
-            if why := _no_skill(skill, reader, any_role=alone):
-                others[skill.folder] = why
+            manifest = reader.manifest(skill) if alone or skill.role == "skill" else None
+            if manifest is None:
+                others[skill.folder] = left_out(skill, skill.role, _ROLES[skill.role])
+            elif not alone and {fold(skill.name), fold(reader.named(skill))} & _PLACEHOLDERS:
+                why = "its name says that it is to be read or copied, not used"
+                others[skill.folder] = left_out(skill, "placeholder", why)
+            elif isinstance(manifest, KernelError):
+                others[skill.folder] = failed(skill, manifest)
+            elif not alone and not manifest.sop.strip() and not manifest.command:
+                others[skill.folder] = left_out(skill, "no-text", "it has neither a text nor a command")
         files, refused = safe_files([skill for skill in reader.found if skill.folder not in others], reader)
         others |= {skill.folder: failed(skill, error) for skill, error in refused}
         safe = [skill for skill in reader.found if skill.folder in files]
@@ -229,16 +243,6 @@ class Selection(Struct, dict=True):
                 message = f"its manifest is a link that leads nowhere; {one.shown!r} has the name"
                 others[skill.folder] = left_out(skill, "broken-copy", message, copy_of=one.shown)
         return _Known(labelled, copies, files, others)
-
-    def _hindered(self, skill: Found) -> LeftOut | None:
-        """Why "all" does not include a skill, or None if it does."""
-        if original := self._known.copies.get(skill.folder):
-            return left_out(skill, "copy", f"it is a copy of {original.shown!r}", copy_of=original.shown)
-        label = self._known.labels.get(skill.folder)
-        if label is not None and not label.name:
-            hint = f"--skill {clean(skill.shown, lines=False)} --as NAME"
-            return left_out(skill, "no-name-left", f"no name is free for {skill.shown!r}", hint=hint)
-        return self._known.others.get(skill.folder)
 
     def _meant(self, word: str) -> Sequence[Found]:
         """The skills that a word means, by name or qualified name."""
@@ -272,17 +276,3 @@ class Selection(Struct, dict=True):
 
     def _names(self, skill: Found) -> Iterator[str]:
         yield from filter(None, (skill.name, self.reader.named(skill), *self._known.labels.get(skill.folder, ())))
-
-
-def _no_skill(skill: Found, reader: SourceReader, *, any_role: bool) -> LeftOut | None:
-    """Why a folder with a manifest is not a skill, or None if it is one."""
-    if skill.role != "skill" and not any_role:
-        return left_out(skill, skill.role, _ROLES[skill.role])
-    manifest = reader.manifest(skill)
-    if not any_role and {fold(skill.name), fold(reader.named(skill))} & _PLACEHOLDERS:
-        return left_out(skill, "placeholder", "its name says that it is to be read or copied, not used")
-    if isinstance(manifest, KernelError):
-        return failed(skill, manifest)
-    if not any_role and not manifest.sop.strip() and not manifest.command:
-        return left_out(skill, "no-text", "it has neither a text nor a command")
-    return None

@@ -262,7 +262,15 @@ def update(
     for one in news:
         name = one.receipt.name
         passed = one.plan is None or name in verdicts or name in waiting or (one.lock == "extra" and not names)
-        result = one.shown(texts.get(name, UNSET)) if passed else _left(one, place)
+        if passed:
+            result = one.shown(texts.get(name, UNSET))
+        elif (now := read_receipt(place, name)) is None:
+            result = replace(one, state="removed", edited=()).shown()
+        else:  # another command changed it meanwhile
+            is_updated = one.plan is not None and now.digest == one.plan.receipt.digest
+            problem = "" if is_updated else "another command changed it meanwhile"
+            state = "current" if is_updated else one.state
+            result = replace(one, receipt=now, state=state, edited=(), problem=problem).shown()
         action: str = "updated" if result.name in verdicts else result.state if result.state in _OTHERS else "kept"
         action = "pending" if name in waiting else "extra" if one.lock == "extra" and action == "kept" else action
         skills.append((result, action))
@@ -296,16 +304,6 @@ def _diff_of(one: _News, place: InstallScope) -> str:
 def _change_of(one: _News, plan: PlannedSkill, place: InstallScope, deps: InstallDeps) -> SkillChange:
     is_wanted = plan.receipt.digest == one.receipt.digest
     return changed_by(plan, one.here, place, deps, notes=one.notes, edited=bool(one.edited), is_wanted=is_wanted)
-
-
-def _left(one: _News, place: InstallScope) -> OutdatedSkill:
-    """The result for a skill that another command removed or changed meanwhile."""
-    now = read_receipt(place, one.receipt.name)
-    if now is None:
-        return replace(one, state="removed", edited=()).shown()
-    same = one.plan is not None and now.digest == one.plan.receipt.digest
-    problem = "" if same else "another command changed it meanwhile"
-    return replace(one, receipt=now, state="current" if same else one.state, edited=(), problem=problem).shown()
 
 
 def agrees_again(plan: PlannedSkill, before: Mapping[str, Receipt], subjects: frozenset[str]) -> bool:
@@ -374,7 +372,8 @@ def _news(
 
 
 def _with_history(news: Sequence[_News], tree: Tree) -> Iterator[_News]:
-    """The news, with notes on a rewritten history and on authors that are new since the commit that is here."""
+    """The news, with notes on a rewritten or unknown history and on authors that are new since the commit that is
+    here."""
     seen: dict[str, list[Note]] = {}
     for one in news:
         if one.plan is None or one.here is None or not isinstance(tree, GitSource) or one.here.commit == tree.commit:
@@ -383,7 +382,9 @@ def _with_history(news: Sequence[_News], tree: Tree) -> Iterator[_News]:
         earlier = one.here.commit
         if earlier not in seen:
             seen[earlier] = notes = []
-            if (history := tree.history(earlier)) is not None:
+            if (history := tree.history(earlier)) is None:
+                notes.append(("unknown", earlier[:12], tree.commit[:12]))
+            else:
                 if not history.is_before:
                     notes.append(("history", earlier[:12], tree.commit[:12]))
                 strangers = [author for author in history.since if author not in history.authors]
