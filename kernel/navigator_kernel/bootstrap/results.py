@@ -55,10 +55,11 @@ def runs_with_results(project: Project) -> tuple[str, ...]:
 
 
 def results_of(project: Project, run: str) -> tuple[RunResult, ...]:
-    """The results of a run, also those that were removed since; the disarmed ones last. NotFound for an unknown run."""
+    """The results of a run, also those that were removed since; the disarmed ones last. A run that goes on with the work
+    of another has its workspace. NotFound for an unknown run."""
     folder = _folder(project, run)
-    there, delivered = _results(folder), _delivered(project, run)
-    gone = sorted({*_recorded(project, run), *delivered} - there.keys())
+    there, delivered = _results(folder), _delivered(project, folder.name)
+    gone = sorted({*_recorded(project, run, folder), *delivered} - there.keys())
     if not there and not gone:
         raise NotFound(f"run {run!r} made no files", hint="navigator files lists the newest runs that did")
     found = [_result(folder, run, path, size, delivered) for path, (_, size, _) in there.items()]
@@ -107,7 +108,8 @@ def _folder(project: Project, run: str) -> Path:
         raise Refused(
             f"{escape_controls(run)!r} is not the name of a run", hint="navigator files lists the newest runs"
         )
-    return project.box / "workspace" / run
+    own = project.box / "workspace" / run
+    return own if own.is_dir() else own.with_name(project.run_log.began(run))
 
 
 def _results(folder: Path) -> Mapping[str, tuple[int, int, int]]:
@@ -127,15 +129,15 @@ def _delivered(project: Project, run: str) -> dict[str, Delivered]:
     }
 
 
-def _recorded(project: Project, run: str) -> Sequence[str]:
-    """The paths of files that the record of this project says the run made."""
-    base, found = _folder(project, run), dict[str, None]()
+def _recorded(project: Project, run: str, base: Path) -> Sequence[str]:
+    """The paths of files that the record of this project says the run made in its workspace `base`."""
+    found = dict[str, None]()
     try:
         entries = project.audit.entries()
     except KernelError:  # navigator log reports the damage
         return ()
     for entry in entries:
-        if entry.facts.get("run") != run:
+        if entry.facts.get("run") not in {run, base.name}:
             continue
         if entry.event == "ended":
             wrote = entry.facts.get("wrote") or ()

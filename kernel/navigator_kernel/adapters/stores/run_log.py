@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import SharedStores, Writer
 
 _RUN = lazy_compile(r"[a-z0-9-]{1,80}")
+LONGEST_WORK = 1_000  # runs that one work goes over
 VERSIONS = (
     ("CREATE TABLE events (run TEXT NOT NULL, seq INTEGER NOT NULL, line TEXT NOT NULL, PRIMARY KEY (run, seq))",),
 )
@@ -74,6 +75,18 @@ class RunLog(Struct, frozen=True):
             return file.read_bytes().split(b"\n")[:-1]
         except FileNotFoundError:
             return None
+
+    def began(self, run: str) -> str:
+        """The run in which the work of `run` began; `run` itself if no log says that it goes on with another's."""
+        for _ in range(LONGEST_WORK):
+            try:
+                started = event_from(json.loads((self._lines(run) or [""])[0])).body
+            except (KernelError, ValueError, KeyError, TypeError):
+                break
+            if not isinstance(started, RunStarted) or not _RUN.fullmatch(started.continues):
+                break
+            run = started.continues
+        return run
 
     def runs(self) -> Sequence[str]:
         if self.shared is not None:
