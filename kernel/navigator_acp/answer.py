@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from navigator_kernel.language.rendering import EMOJI, result_lines
+from navigator_kernel.language.rendering import EMOJI, file_lines, result_lines
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean, lazy_compile
 
@@ -47,13 +47,12 @@ def fenced(text: str, *, whole: bool = False) -> str:
 def _of_model(report: Report, language: Language, *, streamed: bool) -> Iterator[str]:
     if not streamed and report.raw:
         yield clean(report.raw)
-    for file in report.data.get("written", ()):
-        yield say("reply.file", language, path=clean(str(file["path"]), lines=False), size=f"{file['size']:,}")
+    yield from file_lines(report, language)
     if report.data.get("incomplete"):
         yield say("model.incomplete", language)
     if report.state != "success":
         yield f"{EMOJI[report.state]} {clean(report.summary)}"
-        yield from _hint(report)
+    yield from _hint(report)
 
 
 def _of_program(report: Report) -> Iterator[str]:

@@ -130,4 +130,13 @@ def test_work_over_several_runs_began_in_the_first_of_them(tmp_path: Path) -> No
     for run, before in (("a", ""), ("b", "a"), ("c", "b"), ("d", "gone"), ("e", "../a"), ("f", "f")):
         stream(tmp_path, run)(RunStarted(session="s", message="", language="en", continues=before))
     log = log_in(tmp_path)
-    assert [log.began(run) for run in ("a", "b", "c", "d", "e", "f", "x", "")] == ["a", "a", "a", "gone", "e", "f", "x", ""]
+    assert [log.began(run) for run in ("a", "b", "c", "d", "e", "f", "x", "")] == [
+        "a",
+        "a",
+        "a",
+        "gone",
+        "e",
+        "f",
+        "x",
+        "",
+    ]

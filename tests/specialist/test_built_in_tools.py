@@ -174,7 +174,23 @@ def test_files_that_came_out_are_named_with_their_size(writer: Place, server: Wi
     says(server, call("write", file_path="song.txt", content="row row row"), HELLO)
     done = writer.run("ask", "/song-writer a song")
     (file,) = (writer.root / "mybox/workspace").glob("*/song.txt")
-    assert (done.code, f"file: {file} (11 bytes)" in done.err) == (0, True)
+    assert (done.code, f"file: {file} (11 bytes)\n" in done.err) == (0, True)
+    assert f"hint: navigator files {file.parent.name} NAME --to PATH copies a file into the project\n" in done.err
+
+
+@pytest.mark.requirement("X-43")
+def test_a_delivered_file_is_named_by_its_path_in_the_project(writer: Place, server: WireServer) -> None:
+    """The list of the files has it under the name of each run of the work."""
+    write, deliver = (
+        call("write", file_path="song.txt", content="row"),
+        call("deliver", **{"from": ["song.txt"], "to": "out/"}),
+    )
+    says(server, write, deliver, HELLO)
+    asked(writer, "/song-writer a song")
+    done = writer.run("ask", "--session", "s", "yes")
+    assert "file: out/song.txt (3 bytes)\n" in done.err and "hint: " not in done.err
+    for run in [events[0]["run"] for events in writer.runs()][:2]:
+        assert [one["delivered"] for one in writer.json("files", run)["files"]] == ["out/song.txt"]
 
 
 def test_a_declined_edit_is_not_made_and_the_model_is_not_asked_again(writer: Place, server: WireServer) -> None:

@@ -703,6 +703,7 @@ class Project:
             redact=self.redact,
             usual=self.settings.timeout,
             underway=self.underway,
+            delivered=self.changes.delivered,
         )
 
     def tools(self) -> GuardedTools:

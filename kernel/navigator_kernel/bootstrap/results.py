@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.files.autoload import SUFFIX
 from navigator_kernel.adapters.files.changes import Sized, sealed
 from navigator_kernel.adapters.files.tree import listed, read_inside
 from navigator_kernel.errors import KernelError, NotFound, Refused, UsageProblem
 from navigator_kernel.text import escape_controls, lazy_compile
+from navigator_kernel.values.packet import DISARMED
 
 if TYPE_CHECKING:
     from navigator_kernel.bootstrap.project import Project
@@ -55,8 +55,8 @@ def runs_with_results(project: Project) -> tuple[str, ...]:
 
 
 def results_of(project: Project, run: str) -> tuple[RunResult, ...]:
-    """The results of a run, also those that were removed since; the disarmed ones last. A run that goes on with the work
-    of another has its workspace. NotFound for an unknown run."""
+    """The results of a run, also those that were removed since; the disarmed ones last. A run that goes on with another's
+    work has its workspace. NotFound for an unknown run."""
     folder = _folder(project, run)
     there, delivered = _results(folder), _delivered(project, folder.name)
     gone = sorted({*_recorded(project, run, folder), *delivered} - there.keys())
@@ -171,7 +171,7 @@ def _described(run: str, path: str, *, size: int, kind: str, at: str, delivered:
         at=at,
         delivered=delivered,
         is_there=is_there,
-        is_disarmed=SUFFIX in path,
+        is_disarmed=DISARMED in path,
     )
 
 

@@ -119,12 +119,11 @@ class ChangeStore:
     def _changed_at(self, place: Path) -> tuple[int, str]:
         return place.stat().st_mtime_ns, place.name
 
-    def delivered(self) -> dict[str, tuple[str, str, int]]:
-        """What was delivered last from each source: the path in the project, the digest and the size. Records that
-        cannot be read are left out: `of` names them."""
+    def delivered(self, run: str = "") -> dict[str, tuple[str, str, int]]:
+        """What was delivered last from each source, by any work or only that of `run`: the path in the project, the
+        digest and the size. Records that cannot be read are left out: `of` names them."""
         files: dict[str, tuple[str, str, int]] = {}
-        for run in reversed(self.runs()):
-            place = self._folder / run
+        for place in [self._of(run)] if run else [self._folder / name for name in reversed(self.runs())]:
             for name in self._records(place):
                 try:
                     body = json.loads(read_bounded(place / name, 64 * 1024))
