@@ -55,8 +55,8 @@ def runs_with_results(project: Project) -> tuple[str, ...]:
 
 
 def results_of(project: Project, run: str) -> tuple[RunResult, ...]:
-    """The results of a run, also those that were removed since; the disarmed ones last. A run that goes on with another's
-    work has its workspace. NotFound for an unknown run."""
+    """The results of a run, also those that were removed since; the disarmed ones last. A run that goes on with the
+    work of another has its workspace. NotFound for an unknown run."""
     folder = _folder(project, run)
     there, delivered = _results(folder), _delivered(project, folder.name)
     gone = sorted({*_recorded(project, run, folder), *delivered} - there.keys())
