@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from navigator_kernel.language.rendering import EMOJI, result_lines
+from navigator_kernel.language.rendering import EMOJI, file_lines, result_lines
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, lazy_compile
 
@@ -24,9 +24,7 @@ def rest_of(reply: Reply, *, streamed: bool) -> str:
     if report.by_model:
         if not streamed and report.raw:
             parts.append(clean(report.raw))
-        for file in report.data.get("written", ()):
-            path = clean(str(file["path"]), lines=False)
-            parts.append(say("reply.file", language, path=path, size=f"{file['size']:,}"))
+        parts.extend(file_lines(report, language))
         if report.data.get("incomplete"):
             parts.append(say("model.incomplete", language))
         if report.state != "success":
@@ -38,7 +36,7 @@ def rest_of(reply: Reply, *, streamed: bool) -> str:
     elif lines := result_lines(report):
         parts.append("\n".join(lines) if report.state == "pending" else fenced("\n".join(lines)))
     hint = clean(str(report.data.get("hint", "")))
-    if hint and (has_failed or (report.by_model and report.state != "success")):
+    if hint and (has_failed or report.by_model):
         parts.append(hint)
     view = reply.workflow
     if view is not None and view.left:

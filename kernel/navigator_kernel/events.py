@@ -15,11 +15,12 @@ Json = Any  # a value that json.dumps accepts
 
 
 class RunStarted(Struct, frozen=True, kw_only=True):
-    """A turn began."""
+    """A turn began. `continues` is the run whose work it goes on with: after an answer, or after a stop."""
 
     session: str
     message: str
     language: str
+    continues: str = ""
 
 
 class SkillActivated(Struct, frozen=True, kw_only=True):

@@ -123,3 +123,20 @@ def test_a_folder_that_an_earlier_version_made_for_everybody_is_closed(tmp_path:
     folder.mkdir(mode=0o755)
     stream(folder)(RunContent(text="a"))
     assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_work_over_several_runs_began_in_the_first_of_them(tmp_path: Path) -> None:
+    """A name that is none, as a foreign project's log may hold it, is not followed."""
+    for run, before in (("a", ""), ("b", "a"), ("c", "b"), ("d", "gone"), ("e", "../a"), ("f", "f")):
+        stream(tmp_path, run)(RunStarted(session="s", message="", language="en", continues=before))
+    log = log_in(tmp_path)
+    assert [log.began(run) for run in ("a", "b", "c", "d", "e", "f", "x", "")] == [
+        "a",
+        "a",
+        "a",
+        "gone",
+        "e",
+        "f",
+        "x",
+        "",
+    ]

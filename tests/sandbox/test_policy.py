@@ -8,6 +8,7 @@ import pytest
 
 from cli.support import Place, below, place_in, type_a
 from navigator_kernel.sandbox.contain import ContainedRunner
+from navigator_kernel.values.allowed import EVERY
 from person_state import accept
 from skill_repositories import skill_text
 from tables import cases
@@ -66,8 +67,32 @@ def test_a_shipped_skill_needs_no_yes(here: Place) -> None:
     assert found["reach the network"] == ("deny", "its manifest does not say network: true")
 
 
-def test_a_prompt_starts_nothing(here: Place) -> None:
-    assert told(here, "code-review") == {"start a process": ("deny", "it has no command")}
+def test_a_prompt_starts_nothing_and_its_model_may_call_built_in_tools(here: Place) -> None:
+    found = told(here, "code-review")
+    assert found.pop("start a process") == ("deny", "it has no command")
+    assert [what.removeprefix("call ") for what in found] == list(EVERY)
+
+
+@pytest.mark.requirement("JIT-5")
+@pytest.mark.parametrize(
+    ("rights", "tool", "verdict", "rule"),
+    [
+        ('["run"]', "Bash", "allow", "your settings: allow run"),
+        ('["edit:./"]', "str_replace", "allow", "your settings: allow edit:./"),
+        ('["edit:docs/"]', "Write", "ask", "your settings: allow edit:docs/"),
+        ('["run"]', "Write", "ask", "built-in tool of prompt skills"),
+    ],
+)
+def test_policy_explain_shows_what_the_settings_allow_under_any_name_of_a_tool(
+    here: Place, home: Path, rights: str, tool: str, verdict: str, rule: str
+) -> None:
+    here.write({".claude/skills/painter/SKILL.md": skill_text("painter", "Paints pictures.")})
+    accept(here.root, "painter")
+    file = home / ".config/navigator/config.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f'[allow.painter]\n"{here.root}" = {rights}\n')
+    found = told(here, "painter", tool)
+    assert "start a process" not in found and (verdict, rule) == next(iter(found.values()))
 
 
 @pytest.mark.parametrize(

@@ -107,16 +107,14 @@ def test_an_edit_is_shown_then_made_and_can_be_undone(writer: Place, server: Wir
     assert told["exit_code"] == 0, told["report"]
     assert (writer.root / "new.txt").read_text() == "new\n"
     assert told["report"]["effects"] in (["write new.txt"], ["edit notes.txt", "write new.txt"])
-    runs = [writer.json("diff", told["run"]), writer.json("diff", second["run"])]
-    assert [one["path"] for run in runs for one in run["changes"]] == ["new.txt", "notes.txt"]
-    assert writer.json("undo")["files"] == [{"path": "new.txt", "state": "undone"}]
-    shown = writer.run("diff")
-    assert "new.txt" not in shown.out and f"run {second['run']}: 1 change; navigator undo" in shown.err
-    assert writer.json("undo", second["run"])["files"] == [{"path": "notes.txt", "state": "undone"}]
-    assert [writer.run(*words).err for words in (("diff",), ("diff", told["run"]))] == [
-        f"run {told['run']}: 1 change; undone since\n"
-    ] * 2
+    for run in (waits["run"], second["run"], told["run"]):  # they are one work
+        assert [one["path"] for one in writer.json("diff", run)["changes"]] == ["notes.txt", "new.txt"]
+    shown = writer.run("diff", told["run"])
+    assert shown.err == f"run {told['run']}: 2 changes; navigator undo {told['run']} puts them back\n"
+    undone = [{"path": "notes.txt", "state": "undone"}, {"path": "new.txt", "state": "undone"}]
+    assert writer.json("undo", second["run"])["files"] == undone
     assert (notes.read_text(), (writer.root / "new.txt").exists()) == (NOTES, False)
+    assert writer.run("diff").err == f"run {waits['run']}: 2 changes; undone since\n"
 
 
 @pytest.mark.requirement("JIT-12")
@@ -176,7 +174,23 @@ def test_files_that_came_out_are_named_with_their_size(writer: Place, server: Wi
     says(server, call("write", file_path="song.txt", content="row row row"), HELLO)
     done = writer.run("ask", "/song-writer a song")
     (file,) = (writer.root / "mybox/workspace").glob("*/song.txt")
-    assert (done.code, f"file: {file} (11 bytes)" in done.err) == (0, True)
+    assert (done.code, f"file: {file} (11 bytes)\n" in done.err) == (0, True)
+    assert f"hint: navigator files {file.parent.name} NAME --to PATH copies a file into the project\n" in done.err
+
+
+@pytest.mark.requirement("X-43")
+def test_a_delivered_file_is_named_by_its_path_in_the_project(writer: Place, server: WireServer) -> None:
+    """The list of the files has it under the name of each run of the work."""
+    write, deliver = (
+        call("write", file_path="song.txt", content="row"),
+        call("deliver", **{"from": ["song.txt"], "to": "out/"}),
+    )
+    says(server, write, deliver, HELLO)
+    asked(writer, "/song-writer a song")
+    done = writer.run("ask", "--session", "s", "yes")
+    assert "file: out/song.txt (3 bytes)\n" in done.err and "hint: " not in done.err
+    for run in [events[0]["run"] for events in writer.runs()][:2]:
+        assert [one["delivered"] for one in writer.json("files", run)["files"]] == ["out/song.txt"]
 
 
 def test_a_declined_edit_is_not_made_and_the_model_is_not_asked_again(writer: Place, server: WireServer) -> None:

@@ -329,3 +329,26 @@ def test_an_answer_of_blanks_and_of_any_length_is_read_at_once(situation: Situat
     ):
         assert read(text, state).outcome not in {"yes", "yes_session", "always"}
     assert thread_time() - began < 2
+
+
+FEW: Sequence[OpenState] = (
+    OpenState(situation="approval", question="send a mail to the team"),
+    OpenState(situation="plan", question="run these 2 steps?", options=("csv-report", "send-report")),
+    OpenState(situation="choice_one", question="use send-report?", options=("send-report",)),
+    OpenState(situation="choice_many", question="which skill? 1 mail 2 chat", options=("mail", "chat")),
+    OpenState(situation="interrupted", question="todo-scan was interrupted; yes continues"),
+)
+
+
+@pytest.mark.requirement("SAF-1")
+@pytest.mark.parametrize("state", FEW, ids=[state.situation for state in FEW])
+@cases("text")
+def test_a_question_about_a_file_that_nobody_asked_about_is_a_message_of_its_own(state: OpenState, text: str) -> None:
+    assert read(text, state).outcome == "other"
+
+
+@pytest.mark.requirement("SAF-1")
+@pytest.mark.parametrize("state", FEW, ids=[state.situation for state in FEW])
+@cases("text")
+def test_a_question_about_what_would_happen_is_for_what_is_open(state: OpenState, text: str) -> None:
+    assert read(text, state).outcome == "question"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -43,7 +43,8 @@ MOST_FILES, SEEN = 100, 5_000  # files of a workspace listed in a report, and lo
 class Specialist(Struct, kw_only=True):
     """Implements `model_ports.Specialist` for one turn. `root` is the project, `box` contains the workspaces of runs,
     `named` returns the files that a message names, `history` is the conversation so far, `written` the files that
-    earlier turns wrote, `writer` writes below a folder, `private` whether the history may contain the person's data,
+    earlier turns wrote, `writer` writes below a folder, `delivered` says what was delivered in a run's work
+    (`ChangeStore.delivered`), `private` whether the history may contain the person's data,
     `spent` the usage of choosing the skill."""
 
     models: ModelRegistry
@@ -63,6 +64,7 @@ class Specialist(Struct, kw_only=True):
     usual: float = 60.0  # seconds of a step if nothing else is set
     began: float | None = None
     underway: Underway | None = None
+    delivered: Callable[[str], Mapping[str, tuple[str, str, int]]] = lambda _run: {}
 
     async def work(self, packet: Packet, prepared: Report | None, emit: Emit, wrong: str = "") -> Report:
         """Runs phase 2; `prepared` is the report with a skill's prompt, or None for a message without a skill."""
@@ -229,10 +231,12 @@ class Specialist(Struct, kw_only=True):
             untrusted = [{"code": "untrusted", "msg": note} for note in (work.note, *loop.notes) if note]
             stood_in = [{"code": "fallback", "msg": note} for note in progress.notes]
             data["diagnostics"] = [*data.get("diagnostics", ()), *untrusted, *stood_in]
-        data |= _files(work)
+        data |= self._files(work)
         text, meta = without_commands(clean(progress.text)).strip(), self._meta(work, began)
         if end == "done":
             first = text.partition("\n")[0].strip() or text
+            if not all(one.get("delivered") for one in data.get("written", ())):
+                data["hint"] = say("reply.undelivered", work.language, run=work.run)
             return Report(state="success", summary=first, meta=meta, data=data, raw=text, by_model=True)
         why, hint = loop.reason(progress, end)
         state: State = "timeout" if end == "time" else "partial" if text else "error"
@@ -271,11 +275,23 @@ class Specialist(Struct, kw_only=True):
         begun = str(error.data.get("begun", ""))
         text = without_commands(clean(f"{progress.text}{gap(progress.text) if begun else ''}{begun}")).strip()
         data |= {"incomplete": True} if text else {}
-        data |= _files(work)
+        data |= self._files(work)
         kept = redacted(progress, self.redact).kept() if progress.messages else ""
         summary = message or in_language(error.message, work.language)
         held = Report(state=state, summary=summary, meta=self._meta(work, began), data=data)
         return replace(held, raw=text or None, by_model=bool(text), progress=kept, unanswered=True)
+
+    def _files(self, work: AgentTask) -> dict[str, Any]:
+        """The files in the workspace: their paths as in a command's report, and each absolute path with its size, and
+        the path in the project if it was delivered as it is."""
+        made, written = _made(work), list[dict[str, Any]]()
+        known = self.delivered(work.run) if made else {}
+        for path, size in made.items():
+            source = path.relative_to(self.box).as_posix() if path.is_relative_to(self.box) else ""
+            place, _, delivered_size = known.get(source, ("", "", 0))
+            is_same = bool(place) and size == delivered_size
+            written.append({"path": str(path), "size": size, **({"delivered": place} if is_same else {})})
+        return {"files": [shown_path(path, Path(work.project)) for path in made], "written": written} if made else {}
 
     def _meta(self, work: AgentTask, began: float) -> Meta:
         elapsed = round(self.clock.monotonic() - began, 3)
@@ -321,13 +337,6 @@ def parts(prepared: Report) -> tuple[str, str]:
     if not isinstance(at, list | tuple) or len(at) != 2 or not all(type(one) is int for one in at):
         return "", prompt
     return prompt[: at[0]].strip(), prompt[at[0] : at[1]].strip()
-
-
-def _files(work: AgentTask) -> dict[str, Any]:
-    """The files in the workspace: their paths as in a command's report, and each absolute path with its size."""
-    made = _made(work)
-    written = [{"path": str(path), "size": size} for path, size in made.items()]
-    return {"files": [shown_path(path, Path(work.project)) for path in made], "written": written} if made else {}
 
 
 def _go_on(work: AgentTask, hint: str) -> str:

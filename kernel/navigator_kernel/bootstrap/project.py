@@ -338,7 +338,8 @@ class Project:
         from navigator_kernel.adapters.files.changes import ChangeStore
         from navigator_kernel.tools.places import CLOSED
 
-        return ChangeStore(self.state.folder / "changes", self.state_writer, self.root.resolve(), CLOSED)
+        folder, root = self.state.folder / "changes", self.root.resolve()
+        return ChangeStore(folder, self.state_writer, root, CLOSED, self.run_log.began)
 
     def changed(self, run: str) -> tuple[str, ...]:
         """The files of the project that tools changed in the run."""
@@ -703,6 +704,7 @@ class Project:
             redact=self.redact,
             usual=self.settings.timeout,
             underway=self.underway,
+            delivered=self.changes.delivered,
         )
 
     def tools(self) -> GuardedTools:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.files.autoload import SUFFIX
 from navigator_kernel.adapters.files.changes import Sized, sealed
 from navigator_kernel.adapters.files.tree import listed, read_inside
 from navigator_kernel.errors import KernelError, NotFound, Refused, UsageProblem
 from navigator_kernel.text import escape_controls, lazy_compile
+from navigator_kernel.values.packet import DISARMED
 
 if TYPE_CHECKING:
     from navigator_kernel.bootstrap.project import Project
@@ -58,12 +58,13 @@ def runs_with_results(project: Project) -> tuple[str, ...]:
 
 
 def results_of(project: Project, run: str) -> tuple[RunResult, ...]:
-    """The results of a run, also those that were removed since; the disarmed ones last. NotFound for an unknown run."""
+    """The results of a run, also those that were removed since; the disarmed ones last. A run that goes on with the
+    work of another has its workspace. NotFound for an unknown run."""
     from navigator_kernel.tools.delivering import HEAD, kind_of
 
     folder = _folder(project, run)
-    there, delivered = _results(folder), _delivered(project, run)
-    gone = sorted({*_recorded(project, run), *delivered} - there.keys())
+    there, delivered = _results(folder), _delivered(project, folder.name)
+    gone = sorted({*_recorded(project, run, folder), *delivered} - there.keys())
     if not there and not gone:
         raise NotFound(f"run {run!r} made no files", hint="navigator files lists the newest runs that did")
     results = []
@@ -83,7 +84,7 @@ def results_of(project: Project, run: str) -> tuple[RunResult, ...]:
             at=at,
             delivered=to,
             is_there=path in there,
-            is_disarmed=SUFFIX in path,
+            is_disarmed=DISARMED in path,
         )
         results.append(result)
     return tuple(sorted(results, key=lambda one: (not one.is_there, one.is_disarmed, one.path)))
@@ -121,7 +122,8 @@ def _folder(project: Project, run: str) -> Path:
         raise Refused(
             f"{escape_controls(run)!r} is not the name of a run", hint="navigator files lists the newest runs"
         )
-    return project.box / "workspace" / run
+    own = project.box / "workspace" / run
+    return own if own.is_dir() else own.with_name(project.run_log.began(run))
 
 
 def _results(folder: Path) -> Mapping[str, tuple[int, int, int]]:
@@ -141,15 +143,15 @@ def _delivered(project: Project, run: str) -> dict[str, Delivered]:
     }
 
 
-def _recorded(project: Project, run: str) -> Sequence[str]:
-    """The paths of files that the record of this project says the run made."""
-    base, found = _folder(project, run), dict[str, None]()
+def _recorded(project: Project, run: str, base: Path) -> Sequence[str]:
+    """The paths of files that the record of this project says the run made in its workspace `base`."""
+    found = dict[str, None]()
     try:
         entries = project.audit.entries()
     except KernelError:  # navigator log reports the damage
         return ()
     for entry in entries:
-        if entry.facts.get("run") != run:
+        if entry.facts.get("run") not in {run, base.name}:
             continue
         if entry.event == "ended":
             wrote = entry.facts.get("wrote") or ()

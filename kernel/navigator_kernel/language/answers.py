@@ -65,6 +65,10 @@ _TEXT_WANTED = lazy_compile(
 _TASK_WANTED = lazy_compile(r"(?i)\b(?:task|to-?do|reminder)\b|任务|待办|提醒")
 _SCOPE = lazy_compile(r"(?i)^s$|^s\b|session|conversation|chat|until i|till i|会话|对话|聊天")
 _EITHER = lazy_compile(r"(?!不|错|了|好)([\u4e00-\u9fff])不\1|是.{1,12}还是")
+# A word for what the open question is about, for its effect, or for its reason
+_REFERRING = lazy_compile(r"(?i)\b(?:it|its|this|that|these|those|them|they|will|would|why)\b|[它这那会]|为什么|为啥")
+# Situations with a few answers, of which a question about something else is none
+_ONE_OF_FEW = frozenset({"approval", "choice_one", "choice_many", "plan", "interrupted"})
 _AGREE = frozenset({"yes", "go"})
 _WIDTH = frozenset({"session", "always", "once"})
 _FIRM = frozenset(
@@ -122,6 +126,8 @@ def read(text: str, state: OpenState) -> Reading:
         return Reading(outcome="help")
     found = _found(plain, state)
     reading = _READERS[state.situation](found, state)
+    if reading.outcome == "question" and state.situation in _ONE_OF_FEW and _asks_about_another(found, state):
+        return Reading(outcome="other")
     return replace(reading, reason=text.strip()[:REASON]) if reading.reason else reading
 
 
@@ -336,8 +342,22 @@ def _is_request(found: _Found, known: str = "") -> bool:
         return True
     words_of = [word for word in _text_of(found).split() if is_path(word) and word.casefold() not in known]
     first = _first(found)
+    if found.asks and first is not None and _REFERRING.search(first.text):  # "does it send sales.csv?"
+        return False
     begins = first is not None and "request" in first.signs
     return bool(words_of) and (begins or "request" in found.weak)
+
+
+def _asks_about_another(found: _Found, state: OpenState) -> bool:
+    """Whether the message asks about a file or folder that the open question does not name, and not about what the
+    answer would do: `how many rows has sales.csv?`, but not `does it read sales.csv?` or `what about sales.csv?`."""
+    head, pieces = plain_head(state.question), [piece for clause in found.clauses for piece in clause.pieces]
+    named = [word for word in _text_of(found).split() if is_path(word.rstrip("/")) or word.endswith("/")]
+    if not found.asks or not any(word.casefold() not in head for word in named):
+        return False
+    of_answer = found.marks & {"no", "stop", "wait", "undo", "correct", "go", "again"} or "change" in found.weak
+    refers = any(_REFERRING.search(piece.text) for piece in pieces if not is_path(piece.text))
+    return not of_answer and not refers and not pieces[0].signs & {"next", "adds"}
 
 
 def _first(found: _Found) -> Piece | None:
@@ -371,8 +391,7 @@ def _approval(found: _Found, state: OpenState) -> Reading:
     if found.asks and _ends_in_refusal(found):
         return Reading(outcome="no")
     if found.asks:
-        new = any(is_path(word) and word.casefold() not in head for word in content.split())
-        return Reading(outcome="other" if "topic" in marks or new else "question")
+        return Reading(outcome="other" if "topic" in marks else "question")
     if "undo" in marks and not marks & _AGREE:
         return Reading(outcome="undo")
     if "topic" in marks and content:

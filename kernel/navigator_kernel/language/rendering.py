@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.language.wording import COLON, say
 from navigator_kernel.text import Language, clean, cut_text, in_one_language, lazy_compile, shorten
-from navigator_kernel.values.packet import Format, Report, State, Style
+from navigator_kernel.values.packet import DISARMED, Format, Report, State, Style
 
 if TYPE_CHECKING:
     from navigator_kernel.values.packet import Format, Report, State, Style
@@ -71,6 +71,17 @@ def step_lines(report: Report, style: Style, *, whole: bool = False) -> list[str
         output = [*output[:STEP_LINES], "…"]
     files = [clean(file, lines=False) for file in report.files]
     return [render_report(report, "summary", style), *(f"  {line}" for line in [*output, *files])]
+
+
+def file_lines(report: Report, language: Language) -> list[str]:
+    """The files that a model made, with their sizes in bytes: each by its path in the project if it was delivered; a
+    folder that other programs would obey stands for all that is in it."""
+    sizes: dict[str, int] = {}
+    for file in report.data.get("written", ()):
+        folder, disarmed, _ = str(file["path"]).partition(f"{DISARMED}/")
+        path = file.get("delivered") or folder + disarmed
+        sizes[path] = sizes.get(path, 0) + file["size"]
+    return [say("reply.file", language, path=clean(path, lines=False), size=f"{sizes[path]:,}") for path in sizes]
 
 
 def result_lines(report: Report) -> list[str]:

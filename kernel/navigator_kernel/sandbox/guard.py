@@ -23,9 +23,12 @@ from navigator_kernel.ports import NullAudit
 from navigator_kernel.sandbox.authority import TABLE
 from navigator_kernel.sandbox.confinement import DISK, FILE, MEMORY, MIB, PROCESSES, project_of
 from navigator_kernel.text import clean, cut_text, ends, escape_controls, shown_command, size_of
-from navigator_kernel.values.allowed import EVERY, FETCH, LOOKING, RUN, allowed_tools
+from navigator_kernel.values.allowed import DELIVER, EDIT, EVERY, FETCH, LOOKING, RUN, WRITE, allowed_tools
+from navigator_kernel.values.allowed import built_in as built_in_named
 from navigator_kernel.values.job import ASKED, NPM, OUTPUT_LIMIT, Want
 from navigator_kernel.values.owner import owner_of_run, viewer
+from navigator_kernel.values.rights import EDIT as EDITS
+from navigator_kernel.values.rights import EVERYWHERE
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.tree import Listing
@@ -249,18 +252,33 @@ def refusal(
     return next((Decision(GIVEN[want], "deny", rule) for want, rule in rules if rule), None)
 
 
-def explained(executor: Executor, standing: Standing, policy: Policy, tool: str = "") -> tuple[Decision, ...]:
-    """The decisions in the order in which they are made; the first that denies what the skill wants ends a run."""
+def explained(
+    executor: Executor, standing: Standing, policy: Policy, tool: str = "", rights: Sequence[str] = ()
+) -> tuple[Decision, ...]:
+    """The decisions in the order in which they are made; the first that denies what the skill wants ends a run. `tool`
+    may have any name that models use for it; without it, a prompt skill's decisions are those of each built-in tool.
+    `rights` are those that the person's settings give to the skill in this project."""
     skill = executor.skill
-    if not tool:
-        return tuple(_of_command(executor, standing, policy)) if skill.command else (_PROMPT,)
-    if tool in EVERY and not skill.command and tool not in (skill.tools or ()):
-        return _PROMPT, of_built_in(tool, executor, policy), *_within(tool, skill.name, policy)
-    decisions = _of_command(executor, standing, policy) if skill.command else (_PROMPT,)
-    return (*decisions, of_tool(tool, skill.name, skill.tools, policy))
+    own = () if skill.command else tuple(name for name in EVERY if name not in (skill.tools or ()))
+    if not tool and not skill.command:
+        return _PROMPT, *(of_built_in(name, executor, policy, rights) for name in own)
+    if (built_in := built_in_named(tool)) in own:
+        return of_built_in(built_in, executor, policy, rights), *_within(built_in, skill.name, policy)
+    decisions = tuple(_of_command(executor, standing, policy)) if skill.command else ()
+    return (*decisions, of_tool(tool, skill.name, skill.tools, policy)) if tool else decisions
 
 
-def of_built_in(tool: str, executor: Executor, policy: Policy) -> Decision:
+# What a call of a built-in tool needs, beside a yes
+_NEEDS: Mapping[str, str] = {
+    RUN: "each command is shown; a yes for the session or --allow run covers them",
+    **dict.fromkeys(
+        (WRITE, EDIT, DELIVER),
+        "in the project: each change is shown; a yes for the session or --allow edit:FOLDER/ covers ordinary files",
+    ),
+}
+
+
+def of_built_in(tool: str, executor: Executor, policy: Policy, rights: Sequence[str] = ()) -> Decision:
     """Whether a model that works on a prompt skill may call the built-in tool."""
     what, skill = f"call {tool}", executor.skill
     if rule := tool_denial(policy, skill.name, tool):
@@ -273,8 +291,12 @@ def of_built_in(tool: str, executor: Executor, policy: Policy) -> Decision:
         return Decision(what, "deny", "you neither installed nor trust it")
     if tool not in allowed_tools(skill.allowed_tools).tools:
         return Decision(what, "deny", "its allowed-tools does not name it")
-    hosts = f"only from {', '.join(policy.fetch)}" if tool == FETCH else ""
-    return Decision(what, "allow" if tool in LOOKING else "ask", "built-in tool of prompt skills", hosts)
+    needs = f"only from {', '.join(policy.fetch)}" if tool == FETCH else _NEEDS.get(tool, "")
+    given = [word for word in rights if word == tool or (tool in _NEEDS and tool != RUN and word.startswith(EDITS))]
+    if given:
+        verdict: Verdict = "allow" if RUN in given or EVERYWHERE in given else "ask"
+        return Decision(what, verdict, f"your settings: allow {', '.join(given)}")
+    return Decision(what, "allow" if tool in LOOKING else "ask", "built-in tool of prompt skills", needs)
 
 
 def _within(tool: str, name: str, policy: Policy) -> Iterator[Decision]:

@@ -224,6 +224,9 @@ class Report(Struct, frozen=True, kw_only=True):
         return body
 
 
+DISARMED = ".disarmed"  # the end of a name that a file got because other programs would run or obey it
+
+
 def shown_path(path: Path, root: Path) -> str:
     """The path as reports name it: from the project's folder `root`, or absolute if it lies elsewhere."""
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)

@@ -20,8 +20,8 @@ from typing import NamedTuple
 from navigator_kernel.adapters.files.tree import Listing, entries_below, open_folder, read_inside, remove_tree
 from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.text import clean, escape_controls
+from navigator_kernel.values.packet import DISARMED
 
-SUFFIX = ".disarmed"
 MOST = 1_000_000  # entries of one folder that are looked at; the limit of the disk allows fewer
 _NAME = 200  # bytes that are kept of a longer name, so that the suffix fits
 _HEAD = 1024  # bytes that show whether a file is text
@@ -79,7 +79,9 @@ def is_autoloaded(name: str, folder: str = "") -> bool:
     unasked."""
     plain = plain_name(name).partition(":")[0].rstrip(". ")  # after a colon, Windows has streams of the same file
     patterns = _PATTERNS if plain_name(folder) not in _BIN else (*_PATTERNS, *_ACTIVATE)
-    return plain in _EXACT or (not plain.endswith(SUFFIX) and any(fnmatchcase(plain, pattern) for pattern in patterns))
+    return plain in _EXACT or (
+        not plain.endswith(DISARMED) and any(fnmatchcase(plain, pattern) for pattern in patterns)
+    )
 
 
 def is_repository(names: Collection[str]) -> bool:
@@ -136,7 +138,7 @@ def disarm(folder: Path) -> tuple[Disarmed, ...]:
 
 def disarmed_last(paths: Collection[str]) -> Iterator[str]:
     """The paths, with those that were disarmed after all others, so that a long list shows the results first."""
-    yield from sorted(paths, key=lambda path: SUFFIX in path)
+    yield from sorted(paths, key=lambda path: DISARMED in path)
 
 
 def _is_live(folder: Path, level: str, name: str, names: Collection[str]) -> bool:
@@ -169,11 +171,11 @@ def _as_they_lie(disarmed: Sequence[Disarmed]) -> Iterator[Disarmed]:
 
 def _renamed(folder: Path, level: str, name: str) -> Disarmed | None:
     short = os.fsdecode(os.fsencode(name)[:_NAME])
-    short = "file" if is_autoloaded(f"{short}{SUFFIX}") else short
+    short = "file" if is_autoloaded(f"{short}{DISARMED}") else short
     try:
         at = open_folder(folder, level.split("/")[:-1])
         try:
-            names = (f"{short}{SUFFIX}{number or ''}" for number in count())
+            names = (f"{short}{DISARMED}{number or ''}" for number in count())
             fresh = next(new for new in names if not _is_there(new, at))
             os.rename(name, fresh, src_dir_fd=at, dst_dir_fd=at)
         finally:

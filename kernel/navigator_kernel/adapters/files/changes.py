@@ -7,7 +7,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -58,10 +58,18 @@ class Sized(NamedTuple):
 
 class ChangeStore:
     """The changes of the project at `root`, a folder for each run below `folder`, for `writer`. The paths
-    in `closed` are never changed, not even through a link."""
+    in `closed` are never changed, not even through a link. Runs of the same work, as `began` tells its first, are one:
+    the name of each stands for all of them."""
 
-    def __init__(self, folder: Path, writer: FolderWriter, root: Path, closed: Collection[str] = ()) -> None:
-        self._folder, self._kept_writer, self._root = folder, writer, root
+    def __init__(
+        self,
+        folder: Path,
+        writer: FolderWriter,
+        root: Path,
+        closed: Collection[str] = (),
+        began: Callable[[str], str] = str,
+    ) -> None:
+        self._folder, self._kept_writer, self._root, self._began = folder, writer, root, began
         self._closed = [root / name for name in closed]
 
     def make(self, run: str, path: str, before: bytes | None, after: bytes, source: str = "") -> None:
@@ -105,17 +113,20 @@ class ChangeStore:
             self._writer().write_pieces(self._root / path, pieces, mode=mode)
 
     def runs(self) -> tuple[str, ...]:
-        """The runs that changed something, newest first."""
+        """The first run of each work that changed something; the last that did is the first."""
         if not self._folder.is_dir():
             return ()
-        return tuple(sorted((entry.name for entry in self._folder.iterdir() if entry.is_dir()), reverse=True))
+        places = [entry for entry in self._folder.iterdir() if entry.is_dir()]
+        return tuple(place.name for place in sorted(places, key=self._changed_at, reverse=True))
 
-    def delivered(self) -> dict[str, tuple[str, str, int]]:
-        """What was delivered last from each source: the path in the project, the digest and the size. Records that
-        cannot be read are left out: `of` names them."""
+    def _changed_at(self, place: Path) -> tuple[int, str]:
+        return place.stat().st_mtime_ns, place.name
+
+    def delivered(self, run: str = "") -> dict[str, tuple[str, str, int]]:
+        """What was delivered last from each source, by any work or only that of `run`: the path in the project, the
+        digest and the size. Records that cannot be read are left out: `of` names them."""
         files: dict[str, tuple[str, str, int]] = {}
-        for run in reversed(self.runs()):
-            place = self._folder / run
+        for place in [self._of(run)] if run else [self._folder / name for name in reversed(self.runs())]:
             for name in self._records(place):
                 try:
                     body = json.loads(read_bounded(place / name, 64 * 1024))
@@ -194,7 +205,7 @@ class ChangeStore:
     def _of(self, run: str) -> Path:
         if not _RUN.fullmatch(run):
             raise Refused(f"{run!r} is not the name of a run", hint="navigator diff shows the newest run that did")
-        return self._folder / run
+        return self._folder / self._began(run)
 
     def _records(self, place: Path) -> list[str]:
         return sorted(name for name in os.listdir(place) if _RECORD.fullmatch(name)) if place.is_dir() else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import SharedStores, Writer
 
 _RUN = lazy_compile(r"[a-z0-9-]{1,80}")
+LONGEST_WORK = 1_000  # runs that one work goes over
 VERSIONS = (
     ("CREATE TABLE events (run TEXT NOT NULL, seq INTEGER NOT NULL, line TEXT NOT NULL, PRIMARY KEY (run, seq))",),
 )
@@ -55,21 +56,37 @@ class RunLog(Struct, frozen=True):
         add((line + "\n").encode("utf-8", errors="backslashreplace"))
 
     def read(self, run: str) -> Sequence[Event]:
-        file = self._file(run)
-        lines: Sequence[str | bytes] | None = None
-        if self.shared is not None:
-            with self._rows() as database:
-                rows = database.execute("SELECT line FROM events WHERE run = ? ORDER BY seq", (run,)).fetchall()
-            lines = [line for (line,) in rows] or None
-        else:
-            with suppress(FileNotFoundError):
-                lines = file.read_bytes().split(b"\n")[:-1]
+        lines = self._lines(run)
         if lines is None:
             raise NotFound(f"no run is called {run!r}", hint="navigator why shows the newest run")
         try:
             return [event_from(json.loads(line)) for line in lines]
         except (ValueError, KeyError, TypeError) as error:
             raise Damaged(f"the log of run {run!r} cannot be read: {error}", hint="remove the file") from error
+
+    def _lines(self, run: str) -> Sequence[str | bytes] | None:
+        """The lines of the run; None if there is none of that name."""
+        file = self._file(run)
+        if self.shared is not None:
+            with self._rows() as database:
+                rows = database.execute("SELECT line FROM events WHERE run = ? ORDER BY seq", (run,)).fetchall()
+            return [line for (line,) in rows] or None
+        try:
+            return file.read_bytes().split(b"\n")[:-1]
+        except FileNotFoundError:
+            return None
+
+    def began(self, run: str) -> str:
+        """The run in which the work of `run` began; `run` itself if no log says that it goes on with another's."""
+        for _ in range(LONGEST_WORK):
+            try:
+                started = event_from(json.loads((self._lines(run) or [""])[0])).body
+            except (KernelError, ValueError, KeyError, TypeError):
+                break
+            if not isinstance(started, RunStarted) or not _RUN.fullmatch(started.continues):
+                break
+            run = started.continues
+        return run
 
     def runs(self) -> Sequence[str]:
         if self.shared is not None:

@@ -16,7 +16,6 @@ import click
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.files.autoload import SUFFIX
 from navigator_kernel.cli.chat.question import can_answer, command_for
 from navigator_kernel.cli.output import (
     cut,
@@ -40,7 +39,7 @@ from navigator_kernel.events import (
     UICommand,
     Usage,
 )
-from navigator_kernel.language.rendering import render_report, render_sentence, step_lines
+from navigator_kernel.language.rendering import file_lines, render_report, render_sentence, step_lines
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean, lazy_compile, shorten
 from navigator_kernel.values.chat import Spent, spent_by
@@ -177,18 +176,14 @@ def _answer(report: Report, form: str, style: Style, language: Language, *, stre
                 whole = json.loads(Path(report.offloaded).read_text(encoding="utf-8"))["raw"]
                 text = whole if isinstance(whole, str) else text
         model_text(text)
-    sizes: dict[str, int] = {}  # of each file, and of each disarmed folder with all that it holds
-    for file in report.data.get("written", ()):
-        folder, disarmed, _ = str(file["path"]).partition(f"{SUFFIX}/")
-        sizes[folder + disarmed] = sizes.get(folder + disarmed, 0) + file["size"]
-    for path, size in sizes.items():
-        note(say("reply.file", language, path=clean(path, lines=False), size=f"{size:,}"))
+    for line in file_lines(report, language):
+        note(line)
     if report.data.get("incomplete"):
         note(say("model.incomplete", language))
     if report.state != "success":
         note(render_sentence(report, style).partition("\n")[0])
-        if hint := report.data.get("hint"):
-            note(f"hint: {clean(str(hint), lines=False)}")
+    if hint := report.data.get("hint"):
+        note(f"hint: {clean(str(hint), lines=False)}")
     for one in report.data.get("diagnostics", ()):
         note(clean(str(one["msg"]), lines=False))
 

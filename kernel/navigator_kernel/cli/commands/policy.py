@@ -36,7 +36,8 @@ def explain(app: App, *, skill: str, tool: str, as_json: bool) -> None:
     standing = Standing(
         catalogue.is_shipped(found), granted or consents.trusted(plain), granted, rung.name if rung else ""
     )
-    decisions = explained(executor, standing, app.settings.policy, tool)
+    rights = app.settings.allow.get(found.name, ())
+    decisions = explained(executor, standing, app.settings.policy, tool, rights)
     installed = app.bare.lifecycle.held(found.name)
     if installed is not None and installed.receipt is not None:
         is_locked = found.name in (wanted_entries(installed.place) or {})

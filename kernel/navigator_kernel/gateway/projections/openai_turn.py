@@ -35,6 +35,7 @@ from navigator_kernel.gateway.projections.openai_models import skill_of
 from navigator_kernel.gateway.projections.openai_sessions import Conversation, find_session, keep_end, open_session
 from navigator_kernel.gateway.runs import Run, may_approve
 from navigator_kernel.gateway.streams.sse import disconnected
+from navigator_kernel.language.rendering import file_lines
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean, shorten
 from navigator_kernel.values.chat import Spent, spent_by
@@ -240,6 +241,9 @@ def rest_of(reply: Reply, language: Language, redact: Redact, *, has_text: bool,
         steps = report.data.get("steps", ()) if report.data.get("reason") == "plan" else ()
         numbered = "\n".join(f"{at}. {step}" for at, step in enumerate(steps, 1))
         parts = [(reply.question if waits else "") or _whole(report), numbered]
+    if report.by_model:
+        hint = report.data.get("hint", "") if report.data.get("written") else ""
+        parts.append("\n".join([*file_lines(report, language), *([hint] if hint else [])]))
     if waits:
         parts.append(say("openai.answer" if may_approve else "openai.may_not", language))
     return clean(str(redact(GAP.join(filter(None, parts)))))
