@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def readable_lines(events: Sequence[Event], catalogue: Catalogue, language: Language | None = None) -> Iterator[str]:
-    """The lines about a run for people, without numbers: each message, the reason for the decision, and what happened
-    then. A reason is in `language`, by default that of its message."""
-    whys, spoken = reasons(events, catalogue, language), language or "en"
+    """The lines about a run for people, without numbers: each message, the reason for the decision and for each step of
+    several, and what happened then. A reason is in `language`, by default that of its message."""
+    whys, spoken = {event.seq: why for event, why in _explained(events, catalogue, language)}, language or "en"
     for event in events:
         if event.type == "RunStarted":
             spoken = language or event.to_dict()["data"]["language"]
-        if event.type == "RouteDecided":
-            yield say("why.event.RouteDecided", spoken, why=next(whys))
+        if event.seq in whys:
+            yield say("why.step" if event.type == "SkillChosen" else "why.event.RouteDecided", spoken, why=whys[event.seq])
         elif event.type == "RunCompleted":
             yield _line(event.type, spoken, event.to_dict()["data"])
         elif event.type not in _NUMBERS:
@@ -33,9 +33,18 @@ def readable_lines(events: Sequence[Event], catalogue: Catalogue, language: Lang
 
 def reasons(events: Sequence[Event], catalogue: Catalogue, language: Language | None = None) -> Iterator[str]:
     """Why each message of a run was decided as it was, and which skill came next, in a sentence like `pdf, because
-    'merge' and '.pdf' are in its description; next: docx .12`."""
-    message, spoken = "", language or "en"
+    'merge' and '.pdf' are in its description; next: docx .12`; of several steps also why each has its skill."""
+    return (why for _, why in _explained(events, catalogue, language))
+
+
+def _explained(
+    events: Sequence[Event], catalogue: Catalogue, language: Language | None
+) -> Iterator[tuple[Event, str]]:
+    """Each decision of a run, and each skill chosen for one of several steps, with its sentence."""
+    message, spoken, reason = "", language or "en", ""
     listed: Sequence[Mapping[str, Any]] = ()
+    orders = [event.to_dict()["data"]["packet"]["task_spec"] for event in events if event.type == "StepStarted"]
+    texts = {order.get("target", ""): order.get("intent", "") for order in orders}
     for event in events:
         data = event.to_dict()["data"]
         if event.type == "RunStarted":
@@ -43,11 +52,19 @@ def reasons(events: Sequence[Event], catalogue: Catalogue, language: Language | 
         elif event.type == "SkillsShortlisted":
             listed = data["candidates"]
         elif event.type == "RouteDecided":
-            yield _sentence(data["decision"], message, listed, catalogue, spoken)
+            reason = data["decision"]["reason"]
+            yield event, _sentence(data["decision"], message, listed, catalogue, spoken)
+        elif event.type == "SkillChosen" and reason in _SEVERAL:
+            skill = skill_named(catalogue, data["skill"])
+            text = texts.get(f"skill:{data['skill']}") or message
+            if skill is not None:
+                why = _evidence(text, skill, spoken)
+                yield event, say("why.because", spoken, what=data["skill"], why=why)
 
 
 WORDS = 3  # words in a reason
 LEAST = 0.01  # confidence of a skill that is named beside the chosen one
+_SEVERAL = frozenset({"steps", "clauses", "approved"})  # reasons for decisions about several steps
 _NUMBERS = frozenset({"SkillsOffered", "SkillsShortlisted", "SkillChosen", "SkillLoaded", "SkillUsed"})
 
 

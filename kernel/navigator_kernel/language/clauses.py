@@ -7,7 +7,7 @@ handle that), or if one verb governs both parts: "the pros and cons of it" is on
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -70,6 +70,10 @@ _COURTESY = lazy_compile(_SOURCES["_COURTESY"], re.IGNORECASE)
 _LOOKS = lazy_compile(_SOURCES["_LOOKS"], re.IGNORECASE)
 _LOOK = lazy_compile(_SOURCES["_LOOK"], re.IGNORECASE)
 _ASKS_ZH = lazy_compile(_SOURCES["_ASKS_ZH"])
+# A remark: what somebody feels, or what happened or is so; and words of a request, a question or a need
+_FEELS = lazy_compile(_SOURCES["_FEELS"], re.IGNORECASE)
+_HAPPENED = lazy_compile(_SOURCES["_HAPPENED"], re.IGNORECASE)
+_NEEDS = lazy_compile(_SOURCES["_NEEDS"], re.IGNORECASE)
 _BOTH = lazy_compile(r"\bboth\s+|[这那]?[两三几]个(?=\s*技能)", re.IGNORECASE)
 _COMMA_WORD = lazy_compile(r"[,，][^\w,，]*+\w")
 
@@ -110,6 +114,14 @@ def asks_to_look(text: str) -> bool:
     """Whether `text` asks something, or orders no more than to look, count or report: nothing is to be changed by it."""
     order = _COURTESY.sub("", text.strip())
     return _LOOKS.match(order) is not None or _ASKS_ZH.search(order) is not None
+
+
+def remark(text: str) -> Literal["feeling", "event", ""]:
+    """Whether a short text only says what somebody likes or dislikes, or else what happened or is so, and nothing in it
+    has the form of a request, a question or a need: `I hate slides`, `my viewer crashed again`."""
+    if is_long(text) or _NEEDS.search(text):
+        return ""
+    return "feeling" if _FEELS.search(text) else "event" if _HAPPENED.search(text) else ""
 
 
 def without_refused(text: str, names: Sequence[str] = ()) -> str:

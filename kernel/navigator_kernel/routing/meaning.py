@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.language.clauses import is_long
+from navigator_kernel.language.clauses import is_long, remark
 from navigator_kernel.routing.entries import Entry, entry_of
 from navigator_kernel.routing.ranker import (
     EVIDENCE,
@@ -31,6 +31,7 @@ from navigator_kernel.routing.ranker import (
     evidence,
     shipped,
 )
+from navigator_kernel.routing.words import terms
 from navigator_kernel.text import clean, fold, lazy_compile
 from navigator_kernel.values.owner import looked_up
 from navigator_kernel.values.route import Boldness, Candidate, Retrieval
@@ -74,7 +75,8 @@ _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
 class Weighed(Struct, frozen=True):
     """What is asked, of how many skills; the candidates, best first, with their scores by the model; and the
     probabilities that the message wants any skill (None without an encoder), that the first is right, and that one of
-    the first OFFERED is. `alone` says that the first may be taken, `same` that the message is an example of it."""
+    the first OFFERED is. `alone` says that the first may be taken, `same` that the message is an example of it, `quiet`
+    that the message only says what somebody feels."""
 
     query: Query
     count: int
@@ -86,6 +88,7 @@ class Weighed(Struct, frozen=True):
     among: float
     alone: bool = True
     same: bool = False
+    quiet: bool = False
 
 
 class SemanticRanker(Struct):
@@ -246,7 +249,13 @@ def weigh(
         order[:2] = order[1], order[0]
     ordered, scores = [candidates[at] for at in order], sorted(scores, reverse=True)
     numbers = evidence(ordered, scores, query, count, 0.5 if wanted is None else wanted)
-    declined = named is None and declines(query.text)
+    remarked = remark(query.message) if named is None and not same else ""
+    # a single word says little, unless it is a name
+    declined = named is None and (
+        declines(query.text)
+        or remarked != ""
+        or (not same and ordered[0].numbers[_NAMED] < 1.0 - 1e-9 and len(terms(query.message)) == 1)
+    )
     # the probability that the first is right rather than the second: both together are at most 1
     over_second = 1 / (1 + math.exp((scores[1] if rival is None else rival) - scores[0])) if len(scores) > 1 else 1.0
     first, among = min(model.first.probability(numbers), over_second), model.among.probability(numbers)
@@ -255,7 +264,8 @@ def weigh(
         first = max(first, SURE)
     if same or plain or (named is not None and named.begins):
         wanted = 1.0
-    return Weighed(query, count, ordered, model, scores, wanted, first, max(first, among), ahead and not declined, same)
+    among, alone = max(first, among), ahead and not declined
+    return Weighed(query, count, ordered, model, scores, wanted, first, among, alone, same, remarked == "feeling")
 
 
 def declines(text: str) -> bool:
@@ -317,6 +327,8 @@ def banded(weighed: Weighed, limits: Bands, boldness: Boldness, k: int) -> Retri
     )
     wanted = weighed.wanted or 0.0
     retrieval = Retrieval(candidates=candidates, band="direct", reason="unwanted", wanted=wanted)
+    if weighed.quiet:
+        return retrieval
     doubts = weighed.query.asks and wanted < limits.question
     if weighed.alone and weighed.first >= (limits.sure if doubts else limits.take[boldness]):
         return replace(retrieval, band="route", reason="example" if weighed.same else "leader")

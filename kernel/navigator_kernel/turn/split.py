@@ -8,7 +8,7 @@ it" is one order.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import islice, pairwise
 
 from navigator_kernel.text import lazy_compile
@@ -43,8 +43,10 @@ _NUMBER = lazy_compile(
     r"(?:(?:^|(?<=[;；。，,:：)）])|(?<=[^\S \t]))[ \t]*+|(?<=[ \t])(?![ \t]))"
     r"(?:(?:step|步骤)\s*(?P<step>\d{1,2})\s*[.:：)、,，]?"
     r"|(?P<digit>\d{1,2})[.)、）](?![\d.])"
-    r"|第(?P<ordinal>[一二三四五六七八九])步\s*[:：,，、是]?|(?P<han>[一二三四五六七八九])、|[(（](?P<round>\d)[)）]"
-    r"|(?P<nth>first(?:ly)?|second(?:ly)?|third(?:ly)?|fourth|fifth|lastly|finally)[,:])\s*",
+    r"|[第其](?P<ordinal>[一二三四五六七八九])(?:步\s*[:：,，、是]?|[:：,，、是]?(?![次周天年版季名章页行列期轮印眼时手个条张步]))"
+    r"|(?P<han>[一二三四五六七八九])[、是]|[(（](?P<round>\d)[)）]|(?P<circled>[①-⑨])"
+    r"|(?P<nth>first(?:ly)?|second(?:ly)?|third(?:ly)?|fourth|fifth|lastly|finally)[,:]"
+    r"|(?:(?<=[,;:.]\s)(?:and\s+)?|(?<![^\n])|(?<=\s)and\s+)(?P<bare>first|second|third|fourth|fifth)(?=\s+[a-z]+\s+[^\s,;]))\s*",
     re.IGNORECASE | re.MULTILINE,
 )
 _HAN = "一二三四五六七八九"
@@ -242,12 +244,14 @@ def _numbered(text: str, masked: str, order: Callable[[str], bool]) -> tuple[str
 
 
 def _ordinal(hit: re.Match[str], so_far: int) -> int:
-    if hit["nth"] and hit["nth"].lower() in {"lastly", "finally"}:
+    nth = (hit["nth"] or hit["bare"] or "").lower()
+    if nth in {"lastly", "finally"}:
         return so_far + 1 if so_far > 1 else 0
-    if hit["nth"]:
-        return _NTH.index(hit["nth"].lower().removesuffix("ly")) + 1
-    han = hit["ordinal"] or hit["han"]
-    return _HAN.index(han) + 1 if han else int(hit["step"] or hit["digit"] or hit["round"])
+    if nth:
+        return _NTH.index(nth.removesuffix("ly")) + 1
+    if han := hit["ordinal"] or hit["han"] or hit["circled"]:
+        return (_HAN if han in _HAN else "①②③④⑤⑥⑦⑧⑨").index(han) + 1
+    return int(hit["step"] or hit["digit"] or hit["round"])
 
 
 def _joined(text: str, masked: str, order: Callable[[str], bool]) -> tuple[str, ...]:
@@ -388,6 +392,33 @@ _NAMED_BY_FORM = lazy_compile(
 )
 _USE_TO = lazy_compile(r"^(?:with|using|in|for|on|from)\b[^,]*,\s*", re.IGNORECASE)
 _CONTINUES = lazy_compile(r"[\w']")
+# What an order is about that works on the result of the one before
+_OF_RESULT = lazy_compile(
+    r"(?<![\w-])(?:it|its|them|their|this|that|these|those|each|both)(?![\w-])|(?<![\w-])(?:the|as|to|into|in|called|named)\s+"
+    r"(?:results?|outputs?|answers?|findings|changes|summary|merged|new|combined|\S+\.[a-z]\w{1,4})(?![\w-])"
+    r"|[它其该此这那]|结果|输出|上述|(?:[成为到入]|存)\s*[\w-]+\.[a-z]",
+    re.IGNORECASE,
+)
+_MAKES = lazy_compile(
+    r"(?:write|create|make|save|store|generate|produce|export|output|name|call|return|print|put)\b|[写存]|保存|生成|输出|导出|命名|创建|做成",
+    re.IGNORECASE,
+)
+# Orders that ask for more of the same work: `add a title`, `说明原因`
+_CONTINUES_TASK = lazy_compile(
+    r"(?:write|create|make|save|store|generate|produce|export|output|name|return|print|put|add|include|use|keep|mention|note|mark|flag|"
+    r"highlight|format|leave|explain|tell|show|give|report|display|list|say|suggest|propose|summari[sz]e|describe|rank|count|"
+    r"calculate|compute|sort|group|check|fix|apply|improve|insert|remove|replace|delete|drop|set|update|change|adjust|start|"
+    r"stop|begin|try|follow|get|take|look|find|test|run|filter|split|separate|combine|label|round|align|point|set\s+up)\b"
+    r"|[写加列改说标存去删补排用找]|给[我出]|告诉|指出|检查|修复|修改|附上|附带|生成|输出|导出|总结|汇总|归纳|分析|解释|统计|计算|添加|增加|增|使用|保持|保留|确保|保证"
+    r"|注明|注意|包含|包括|替换|移除|调整|优化|整理|按|展示|显示|画|绘制|设置|设计|支持|提供|提取|查找|运行|测试",
+    re.IGNORECASE,
+)
+_APART = lazy_compile(r"\b(?:also|besides|in\s+addition|additionally|at\s+it|by\s+the\s+way)\b|另外|此外|还[要想得有]|顺[便带]", re.IGNORECASE)
+_OBJECT = lazy_compile(r"^[a-z-]+\s+\S|[\u4e00-\u9fff]{3}", re.IGNORECASE)
+_NEW_OBJECT = lazy_compile(
+    r"^[a-z-]+(?:\s+(?:up|out|off|for))?\s+(?:an?|my|our|your|some|two|three)\s+\w|[\u4e00-\u9fff]{1,2}(?:一[个张份杯篇封首道束顿台辆本次]|我的?|咱)",
+    re.IGNORECASE,
+)
 _MOVED = lazy_compile(r"(?:把|将(?![来军近要会]))\S.")
 
 
@@ -417,6 +448,19 @@ def leading_verb(clause: str) -> str:
     order = _POLITE.sub("", clause.strip())
     hit = _ZH_VERB.match(order) or _WORD.match(order)
     return hit.group() if hit and is_order(order) else ""
+
+
+def has_own_object(clause: str, joint: str, files: Collection[str]) -> bool:
+    """Whether an order after `joint` is about something else than what comes before it: about one of `files`, which are
+    named here first, or a new thing: `book a flight`. After a word like `also`, a known thing is enough: `water the
+    plants`. What an order does with a result, as `save it`, or asks of it, as `add a title`, is a part of the order
+    before."""
+    order = _POLITE.sub("", clause.strip())
+    if not is_order(clause) or _OF_RESULT.search(order):
+        return False
+    if any(file in order for file in files) and not _MAKES.match(order):
+        return True
+    return not _CONTINUES_TASK.match(order) and bool((_OBJECT if _APART.search(joint) else _NEW_OBJECT).search(order))
 
 
 def is_verb(word: str) -> bool:

@@ -19,7 +19,7 @@ from navigator_kernel.text import Language, clean, fold, lazy_compile, shorten
 from navigator_kernel.turn import understand
 from navigator_kernel.turn.message import preprocess
 from navigator_kernel.turn.packets import asked_values, plan, unusable
-from navigator_kernel.turn.split import are_apart, is_order, leading_verb, split, wishes
+from navigator_kernel.turn.split import are_apart, has_own_object, is_order, leading_verb, split, wishes
 from navigator_kernel.turn.understand import FALLBACKS, POSSIBLE, command_that_looks, decide, understand_locally
 from navigator_kernel.values.owner import one_look
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult, Session
@@ -142,17 +142,21 @@ def list_steps(
 
 def _side_by_side(text: str, names: Sequence[str], ground: PlanningContext, *, is_step: bool) -> Sequence[str]:
     """The wishes of a text that nothing orders, if a command does one of them, and another skill or none the next: a
-    command does its own work only, while the text as a whole is for a skill that is read. A part that is not a request
-    by its form is a wish of its own only if it clearly means another skill than the part before. In a text that is a
-    step of several, it is enough that each part has a skill of its own."""
+    command does its own work only, while a skill that is read gets all that no other skill does, unless it has an
+    object of its own. A part that is not a request by its form is a wish of its own only if it clearly means another
+    skill than the part before. In a text that is a step of several, it is enough that each part has a skill of its
+    own."""
     texts: list[str] = []
     bound: list[BoundStep] = []
     begin = end = 0
+    known: set[str] = set()
     for clause in clauses(text, names, objects=True):
         start = text.index(clause.text, end)
-        end = start + len(clause.text)
+        joint, end = text[end:start], start + len(clause.text)
         wish = _with_subject(clause.text, bound[-1]) if bound else clause.text
         step, asks = bind(wish, ground, after=False), is_order(wish) or asks_to_look(wish)
+        files = {*understand.files_in(step.request)} - known
+        known |= files
         if bound and not asks and (verb := leading_verb(texts[0])):
             led = bind(f"{verb} {wish}", ground, after=False)
             wish, step = (led.text, led) if led.skill else (wish, step)
@@ -160,8 +164,14 @@ def _side_by_side(text: str, names: Sequence[str], ground: PlanningContext, *, i
             place = f"{named[0]} 里{wish}" if ground.context.language == "zh" else f"{wish} in {named[0]}"
             of_it = bind(place, ground, after=False)
             wish, step = (place, of_it) if of_it.skill or _leader(of_it) == bound[-1].skill else (wish, step)
+        continues = (
+            bool(bound) and not step.skill and bound[-1].agent == "skills" and not _is_command(bound[-1], ground)
+        ) and not has_own_object(clause.text, joint, files)
         if bound and (
-            _leader(step) == bound[-1].skill or not (step.skill or asks) or _is_cut(bound[-1], step, asks=asks)
+            _leader(step) == bound[-1].skill
+            or not (step.skill or asks)
+            or continues
+            or _is_cut(bound[-1], step, asks=asks)
         ):
             texts[-1] = text[begin:end]
             bound[-1] = bind(texts[-1], ground, after=False)
@@ -173,7 +183,7 @@ def _side_by_side(text: str, names: Sequence[str], ground: PlanningContext, *, i
     if len(skills) < 2 or (is_step and "" not in skills and len(skills) == len(bound)):
         return texts if len(skills) > 1 else ()
     if not any(_is_command(step, ground) for step in bound):
-        return ()
+        return texts if "" in skills and is_order(texts[0]) else ()
     whole = ground.router.retrieve(text)
     skill = ground.catalogue.find(whole.candidates[0].name) if whole.band == "route" else None
     return texts if skill is None or skill.kind == "A" else ()
