@@ -196,12 +196,10 @@ class NatsDispatcher:
                     task.report = None
                     await jetstream.purge_stream(REPORTS, subject=task.reports)
                 await self._publish(jetstream, task)
-            except GONE:
-                await self._make(jetstream, task)
             except (TimeoutError, NatsError) as error:
                 if attempt == 19 or isinstance(error, MaxPayloadError):
                     raise
-                await asyncio.sleep(0.1)
+                await (self._make(jetstream, task) if isinstance(error, GONE) else asyncio.sleep(0.1))
             else:
                 return
 
@@ -237,6 +235,7 @@ class NatsDispatcher:
         except MaxPayloadError as error:
             raise KernelError("the order is larger than the broker takes", hint="raise its max_payload") from error
         except APIError as error:
+            broker.check_room(self.settings, error)
             if "per subject" in str(error.description):
                 return
             if "maximum" in str(error.description):
@@ -295,8 +294,8 @@ class NatsDispatcher:
                 with suppress(NatsError, TimeoutError, KernelError):
                     await self._make(await self._connected(), task)
                     await self._publish(await self._connected(), task)
-            except (NatsError, TimeoutError, FetchFailed):
-                continue  # the connection comes back, or the limit ends it
+            except (NatsError, TimeoutError, KernelError):
+                continue  # the connection or the room comes back, or the limit ends it
 
     async def _withdraw(self, task: _Task) -> None:
         with suppress(NatsError, TimeoutError, KernelError):

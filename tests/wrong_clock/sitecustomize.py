@@ -1,0 +1,31 @@
+"""Python imports this first in a process that has this folder on its path: its clock is CLOCK_SHIFT seconds wrong, as
+that of a host. The monotonic clock goes on as it is. It stands for libfaketime, which is not installed everywhere."""
+
+import datetime as dt
+import os
+import time
+from collections.abc import Callable
+
+SHIFT = float(os.environ["CLOCK_SHIFT"])
+_real, _time, _time_ns = dt.datetime, time.time, time.time_ns
+
+
+class _Kind(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, _real)
+
+
+class _Shifted(_real, metaclass=_Kind):
+    @classmethod
+    def now(cls, tz: dt.tzinfo | None = None) -> _real:  # type: ignore[override]
+        return _real.now(tz) + dt.timedelta(seconds=SHIFT)
+
+
+def _of(clock: Callable[[int], time.struct_time]) -> Callable[..., time.struct_time]:
+    return lambda seconds=None: clock(time.time() if seconds is None else seconds)
+
+
+time.time = lambda: _time() + SHIFT
+time.time_ns = lambda: _time_ns() + int(SHIFT * 1e9)
+time.gmtime, time.localtime = _of(time.gmtime), _of(time.localtime)
+dt.datetime = _Shifted  # type: ignore[misc]
