@@ -140,6 +140,31 @@ def test_a_host_whose_clock_is_an_hour_wrong_takes_a_run_when_its_lease_ends_and
     assert first.tries(token)[0] == (1, 1, "success") and first.acts(token) == {"draw-number": 1, "double-it": 1}
 
 
+def test_what_one_host_agreed_to_counts_on_all_and_is_withdrawn_on_all(
+    first: Box, second: Box, other_home: dict[str, str]
+) -> None:
+    asks, agreed = 9, 0
+    assert second.place.run("ask", "/draw-number", env=other_home).code == asks
+    assert first.place.run("skill", "trust", "draw-number").code == 0
+    assert second.place.run("ask", "/draw-number", "--session", "new", env=other_home).code == agreed
+    assert second.place.run("skill", "distrust", "draw-number", env=other_home).code == 0
+    assert first.place.run("ask", "/draw-number").code == asks
+
+
+def test_the_log_of_each_host_is_read_on_all_and_only_its_own_is_checked(
+    first: Box, second: Box, other_home: dict[str, str]
+) -> None:
+    assert first.place.run("skill", "trust", "draw-number").code == 0
+    assert second.place.run("ask", "/double-it 3", env=other_home).code == 9
+    for box, env, own in ((first, None, "trusted"), (second, other_home, "refused")):
+        entries = [one for one in box.place.json("log", env=env)["entries"] if "subject" in one]
+        assert {(one["event"], "host" in one) for one in entries} == {
+            ("trusted", own != "trusted"),
+            ("refused", own != "refused"),
+        }
+    assert "none of this machine was changed" in first.place.run("log").err
+
+
 MIGRATE = """
 import sys
 from navigator_postgres.plugin import kernel_register_stores

@@ -5,23 +5,24 @@ import datetime as dt
 import os
 import time
 from collections.abc import Callable
+from datetime import datetime
 
 SHIFT = float(os.environ["CLOCK_SHIFT"])
-_real, _time, _time_ns = dt.datetime, time.time, time.time_ns
+_time, _time_ns = time.time, time.time_ns
 
 
 class _Kind(type):
     def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, _real)
+        return isinstance(value, datetime)
 
 
-class _Shifted(_real, metaclass=_Kind):
+class _Shifted(datetime, metaclass=_Kind):
     @classmethod
-    def now(cls, tz: dt.tzinfo | None = None) -> _real:  # type: ignore[override]
-        return _real.now(tz) + dt.timedelta(seconds=SHIFT)
+    def now(cls, tz: dt.tzinfo | None = None) -> datetime:  # type: ignore[override]
+        return datetime.now(tz) + dt.timedelta(seconds=SHIFT)
 
 
-def _of(clock: Callable[[int], time.struct_time]) -> Callable[..., time.struct_time]:
+def _of(clock: Callable[[float], time.struct_time]) -> Callable[..., time.struct_time]:
     return lambda seconds=None: clock(time.time() if seconds is None else seconds)
 
 
