@@ -144,8 +144,10 @@ def serve(
     certificate: tuple[str, str] | None = None,
     is_open: bool = False,
     patience: float = PATIENCE,
+    names: Sequence[str] = (),
 ) -> None:
-    """Serves until it is stopped; `ready` is called with the address. `certificate` is the files of a certificate and
+    """Serves until it is stopped; `ready` is called with the address. Clients may also name the server by one of
+    `names`, as those of a proxy do. `certificate` is the files of a certificate and
     its key; without one, UsageProblem for an address that is not a loopback address, unless `is_open` is true.
     KernelError if it cannot listen there, UsageProblem for files that are not a certificate and its key."""
     if host not in LOOPBACK and certificate is None and not is_open:
@@ -164,7 +166,7 @@ def serve(
         raise KernelError(f"cannot listen at {host}:{port}", hint="another --port") from error
     with listener:
         place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
-        config.app = application(gateway, _places(place))
+        config.app = application(gateway, _places(place, names))
         try:
             config.load()
         except OSError as error:  # also of ssl
@@ -176,9 +178,11 @@ def serve(
         _Server(config, gateway, patience).run(sockets=[listener])
 
 
-def _places(place: str) -> Sequence[str]:
-    """The hosts that clients may name: also without the default ports, and `localhost` for 127.0.0.1."""
-    held = [place]
+def _places(place: str, names: Sequence[str] = ()) -> Sequence[str]:
+    """The hosts that clients may name: also without the default ports, `localhost` for 127.0.0.1, and `names` with the
+    server's port and without."""
+    port = place.rpartition(":")[2]
+    held = [place, *map(str.lower, names), *(f"{name.lower()}:{port}" for name in names)]
     if place.startswith("127.0.0.1:"):
         held.append(place.replace("127.0.0.1", "localhost", 1))
     return [*held, *(one.rpartition(":")[0] for one in held if one.endswith((":80", ":443")))]
