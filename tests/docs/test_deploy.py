@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from dispatch.nats_broker import SERVER, Broker
 from navigator_kernel.gateway.access import OPEN
 from navigator_kernel.gateway.gateway import Metrics
 from navigator_nats.commands import cluster, worker_for
@@ -131,6 +133,26 @@ def test_a_pod_mounts_what_it_has_and_is_asked_at_paths_that_need_no_token(name:
             ]
             probes = [container[kind]["httpGet"] for kind in ("readinessProbe", "livenessProbe") if kind in container]
             assert {header["value"] for probe in probes for header in probe["httpHeaders"]} <= set(named)
+
+
+@pytest.mark.ci
+def test_a_broker_starts_as_the_files_say_and_keeps_its_streams_in_its_volume(tmp_path: Path) -> None:
+    (words,) = (words for place, words, _ in orders() if place == "compose keys")
+    folder, store = words[2], words[words.index("--store") + 1]
+    first = (DEPLOY / "kubernetes.yml").read_text().splitlines()
+    assert any(line.endswith(f"--store {store}") for line in first)
+    told = [str(tmp_path / word[1:]) if word in {folder, store} else word for word in words[1:]]
+    assert CliRunner().invoke(cluster(), told).exit_code == 0
+    (broker,) = (pod["containers"][0] for name, pod in pods() if name == "broker")
+    service = COMPOSE["services"]["broker"]
+    assert f"broker:{store}" in service["volumes"] and store in {each["mountPath"] for each in broker["volumeMounts"]}
+    for command, keys in ((service["command"], folder), (broker["args"], "/keys")):
+        argv = [word.replace(f"{keys}/nats.conf", str(tmp_path / folder[1:] / "nats.conf")) for word in command]
+        assert argv[:2] == ["-c", str(tmp_path / "keys/broker/nats.conf")]
+        running = Broker(tmp_path, Path(argv[1])).start()
+        running.kill()
+        assert subprocess.run([SERVER, *argv, "-t"], capture_output=True).returncode == 0
+        assert (tmp_path / store[1:] / "jetstream").is_dir()
 
 
 def test_the_board_asks_for_metrics_that_a_gateway_exposes() -> None:
