@@ -24,7 +24,7 @@ from nats.errors import NoRespondersError
 from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
 from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, ServiceUnavailableError
 
-from navigator_kernel.errors import FetchFailed, UsageProblem
+from navigator_kernel.errors import FetchFailed, StorageFailed, UsageProblem
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ EXPIRED = "its time is over"  # the worker's, for a task that nobody waits for a
 NOT_DEAD = {WITHDRAWN, EXPIRED}
 DAY = 24 * 60 * 60.0
 STREAM_EXISTS = 10058  # the broker's code
+FULL = {10023, 10047}  # its codes where its disk, or what it may use of it, is full
 
 GONE = (NoStreamResponseError, NoRespondersError, ServiceUnavailableError)  # nobody keeps such a stream
 _POOL = lazy_compile(r"(?:skills|worker|mcp\.[A-Za-z0-9_-]{1,64})")
@@ -192,6 +193,13 @@ def unreachable(settings: Settings, error: BaseException) -> FetchFailed:
     return FetchFailed(f"the broker at {settings.place!r} cannot be reached: {why}", hint="navigator cluster status")
 
 
+def check_room(settings: Settings, error: APIError) -> None:
+    """StorageFailed if the broker refused for want of room."""
+    if error.err_code in FULL:
+        message, hint = f"the disk of the broker at {settings.place!r} is full", "free space there, then try again"
+        raise StorageFailed(message, hint=hint, kind="full") from error
+
+
 def inbox_of(seed: str) -> str:
     """Where answers to this host go, which no other host may read."""
     import nkeys
@@ -223,6 +231,7 @@ async def make_streams(
         try:
             await jetstream.add_stream(config)
         except APIError as error:
+            check_room(settings, error)
             if error.err_code != STREAM_EXISTS:
                 raise
 

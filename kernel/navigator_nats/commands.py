@@ -145,15 +145,18 @@ def cluster() -> click.Command:
         "--worker", "workers", multiple=True, metavar="NAME=POOL,…", help="A worker and its pools; may be repeated."
     )
     @click.option("--port", default=4222, type=click.IntRange(1, 65535), help="The broker's port.")
+    @click.option("--store", type=click.Path(path_type=Path), help="Where the broker keeps streams, if not in FOLDER.")
     @json_option
-    def init(*, folder: Path, owners: Sequence[str], workers: Sequence[str], port: int, as_json: bool) -> None:
+    def init(
+        *, folder: Path, owners: Sequence[str], workers: Sequence[str], port: int, store: Path | None, as_json: bool
+    ) -> None:
         """Write the configuration of a nats-server into a new folder, and a key file for each host.
 
         A worker may take tasks of its pools, renew them and report; it cannot send tasks, make streams, or read what
         others report.
         """
         _needed()
-        written = _written(folder, owners or ("owner",), workers or ("worker=skills",), port)
+        written = _written(folder, owners or ("owner",), workers or ("worker=skills",), port, store)
         if as_json:
             document({"files": written})
         else:
@@ -172,10 +175,10 @@ def _needed() -> None:
     _ = nats, nkeys
 
 
-def _written(folder: Path, owners: Sequence[str], workers: Sequence[str], port: int) -> list[str]:
+def _written(folder: Path, owners: Sequence[str], workers: Sequence[str], port: int, store: Path | None) -> list[str]:
     from navigator_nats.rights import write_configuration
 
-    return write_configuration(folder, owners, workers, port)
+    return write_configuration(folder, owners, workers, port, store)
 
 
 def _asked(url: str, ask: Any) -> Any:

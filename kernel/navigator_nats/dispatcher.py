@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -39,6 +40,7 @@ OWNERS_TRIES = 20  # to connect, in five seconds: a broker may be starting again
 SUBMIT = 7.0  # seconds for a task to be stored, less than the kernel gives a plugin's call
 KEPT = 1_000  # tasks in memory, ended ones included
 DONE = b"done"
+MISSING = b"missing"  # a worker's question for the bytes of the skill, which is answered when they are there
 OWN = (
     "undo:",
     "interrupted:",
@@ -73,12 +75,6 @@ class _Task(Struct):
     @property
     def events(self) -> str:
         return broker.subject_of(EVENTS, self.packet)
-
-    async def heard(self, message: Msg) -> None:
-        """Takes a sign of life of the worker."""
-        self.beat = time.monotonic()
-        if message.data == DONE:
-            self.bell.set()
 
 
 class NatsDispatcher:
@@ -187,7 +183,7 @@ class NatsDispatcher:
         """Publishes the task, unless it has succeeded before; a report of another kind is removed, as the order is
         given again. Streams that are gone are made."""
         jetstream = await self._connected()
-        task.listening = await self._connection.subscribe(task.events, cb=task.heard)
+        task.listening = await self._connection.subscribe(task.events, cb=partial(self._heard, task))
         if task.pool not in self._made:
             await self._make(jetstream, task)
         for attempt in range(20):
@@ -200,12 +196,10 @@ class NatsDispatcher:
                     task.report = None
                     await jetstream.purge_stream(REPORTS, subject=task.reports)
                 await self._publish(jetstream, task)
-            except GONE:
-                await self._make(jetstream, task)
             except (TimeoutError, NatsError) as error:
                 if attempt == 19 or isinstance(error, MaxPayloadError):
                     raise
-                await asyncio.sleep(0.1)
+                await (self._make(jetstream, task) if isinstance(error, GONE) else asyncio.sleep(0.1))
             else:
                 return
 
@@ -232,9 +226,7 @@ class NatsDispatcher:
         """Stores the task, after its skill where workers fetch it; one that is stored already stays. Busy if the queue
         is full. A broker that does not take the skill does not stop the task: a worker may have it."""
         if task.digest and task.digest not in self._brought:
-            self._brought.add(task.digest)
-            with suppress(NatsError, TimeoutError, KernelError):
-                await asyncio.wait_for(skills.put(jetstream, self.ports, task.packet, task.digest), SUBMIT / 2)
+            await self._bring(jetstream, task)
         headers = {"Nats-Msg-Id": f"{task.key}.{self._ids.next().decode()}"}  # for this attempt: a task may come again
         headers |= {DIGEST: task.digest} if task.digest else {}
         try:
@@ -243,12 +235,28 @@ class NatsDispatcher:
         except MaxPayloadError as error:
             raise KernelError("the order is larger than the broker takes", hint="raise its max_payload") from error
         except APIError as error:
+            broker.check_room(self.settings, error)
             if "per subject" in str(error.description):
                 return
             if "maximum" in str(error.description):
                 waiting = f"as many tasks wait for workers as may: {self.settings.bound}"
                 raise Busy(waiting, hint="start workers, or try again later") from error
             raise
+
+    async def _bring(self, jetstream: JetStreamContext, task: _Task) -> None:
+        with suppress(NatsError, TimeoutError, KernelError, OSError):
+            await asyncio.wait_for(skills.put(jetstream, self.ports, task.packet, task.digest), SUBMIT / 2)
+            self._brought.add(task.digest)
+
+    async def _heard(self, task: _Task, message: Msg) -> None:
+        """Takes a sign of life of the worker, or puts the bytes that it does not find."""
+        task.beat = time.monotonic()
+        if message.data == DONE:
+            task.bell.set()
+        elif message.data == MISSING and task.digest:
+            await self._bring(self._connection.jetstream(timeout=3), task)
+            with suppress(NatsError):
+                await message.respond(b"")
 
     async def _reported(self, task: _Task) -> Report:
         limit, language, rung = task.packet.constraints.timeout, task.packet.context.language, False
@@ -274,6 +282,7 @@ class NatsDispatcher:
                 if found is None and not rung and await broker.last(jetstream, TASKS, task.subject) is None:
                     found = await broker.last(jetstream, REPORTS, task.reports)
                     if found is None and not task.cancelled:  # its stream was lost
+                        self._brought.clear()
                         await self._publish(jetstream, task)
                 if found is not None:
                     if not rung and GIVEN_UP not in (
@@ -285,8 +294,8 @@ class NatsDispatcher:
                 with suppress(NatsError, TimeoutError, KernelError):
                     await self._make(await self._connected(), task)
                     await self._publish(await self._connected(), task)
-            except (NatsError, TimeoutError, FetchFailed):
-                continue  # the connection comes back, or the limit ends it
+            except (NatsError, TimeoutError, KernelError):
+                continue  # the connection or the room comes back, or the limit ends it
 
     async def _withdraw(self, task: _Task) -> None:
         with suppress(NatsError, TimeoutError, KernelError):

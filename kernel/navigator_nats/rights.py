@@ -16,9 +16,12 @@ PAYLOAD = 8 * 1024 * 1024  # bytes: the most that a report's data can be
 _NAME = lazy_compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 
 
-def write_configuration(folder: Path, owners: Sequence[str], workers: Sequence[str], port: int) -> list[str]:
+def write_configuration(
+    folder: Path, owners: Sequence[str], workers: Sequence[str], port: int, store: Path | None = None
+) -> list[str]:
     """Writes `nats.conf` and `<host>.nk` for each host into a new folder, readable by the person only, and returns the
-    files. A worker is `name=pool,pool`. UsageProblem for a wrong name, and where the folder exists."""
+    files. A worker is `name=pool,pool`; `store` is where the broker keeps its streams, by default in the folder.
+    UsageProblem for a wrong name, and where the folder exists."""
     users: list[tuple[str, dict[str, object]]] = [(name, _owner()) for name in owners]
     for each in workers:
         name, _, pools = each.partition("=")
@@ -40,11 +43,10 @@ def write_configuration(folder: Path, owners: Sequence[str], workers: Sequence[s
         inbox = {"subscribe": [f"_INBOX_{public}.>", *_texts(rights["subscribe"])]}
         permissions = {"publish": _texts(rights["publish"]), **inbox, "allow_responses": {"max": 1, "expires": "1m"}}
         entries.append({"nkey": public, "permissions": permissions})
-    store = json.dumps(str(folder.resolve() / "store"))
     lines = [
         f"port: {port}",
         f"max_payload: {PAYLOAD}",
-        f"jetstream: {{ store_dir: {store} }}",
+        f"jetstream: {{ store_dir: {json.dumps(str((store or folder / 'store').absolute()))} }}",
         "# With a certificate, add: tls { cert_file: …, key_file: … }, and give hosts a URL that begins with tls://",
         f"authorization: {json.dumps({'users': entries}, indent=1)}",
     ]

@@ -1,5 +1,6 @@
 """Skills by digest, in JetStream's object store: an owner puts the folder of a skill there, and a worker that has other
-bytes, or none, fetches it. A worker reads without a consumer, so that it needs the right to read this bucket only.
+bytes, or none, fetches it. A worker that finds none there, or other bytes, asks the owner to put the folder again. It
+reads without a consumer, so that it needs the right to read this bucket only.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from nats.js.errors import BucketNotFoundError, NotFoundError
 
-from navigator_kernel.errors import IntegrityMismatch
+from navigator_kernel.errors import IntegrityMismatch, KernelError
 from navigator_kernel.text import lazy_compile
 from navigator_nats import broker
 
@@ -32,6 +33,7 @@ STREAM = f"OBJ_{BUCKET}"
 READ = f"$JS.API.DIRECT.GET.{STREAM}"
 _NAME = lazy_compile(r"\w[\w-]{0,63}")
 _DIGEST = lazy_compile(r"sha256:[0-9a-f]{64}")
+TRIES = 3  # to put a skill that is not there when it is read again
 LARGEST = 64 * 1024 * 1024  # bytes of one skill; a larger one must be installed on the worker
 
 
@@ -44,12 +46,8 @@ class _Object(Struct):
     deleted: bool = False
 
 
-def _unpacked(data: bytes) -> list[tuple[PurePosixPath, int, bytes]]:
-    """The files; ValueError if it is not what `_packed` makes."""
-    unpacking = zlib.decompressobj()
-    plain = unpacking.decompress(data, 2 * LARGEST)
-    if unpacking.unconsumed_tail:
-        raise ValueError("it is too large")
+def _unpacked(plain: bytes) -> list[tuple[PurePosixPath, int, bytes]]:
+    """The files; ValueError if it is not what `put` packs."""
     files = []
     for written, mode, content in msgspec.msgpack.decode(plain, type=list[tuple[str, int, bytes]]):
         path = PurePosixPath(written)
@@ -60,21 +58,26 @@ def _unpacked(data: bytes) -> list[tuple[PurePosixPath, int, bytes]]:
 
 
 async def put(jetstream: JetStreamContext, ports: DispatchPorts, packet: Packet, digest: str) -> None:
-    """Puts the folder of the packet's skill into the bucket, which is made if it is missing."""
-    with suppress(NotFoundError, *broker.GONE):
-        if not (await _object(jetstream, digest)).deleted:
-            return
+    """Puts the folder of the packet's skill into the bucket, unless exactly its files are there, and looks again.
+    KernelError if the bucket does not have it then."""
     present = ports.files(packet)
     if not present or sum(file.stat().st_size for file in present.values()) > LARGEST:
         return
-    files = [(path, file.stat().st_mode & 0o111, file.read_bytes()) for path, file in present.items()]
+    plain = msgspec.msgpack.encode(
+        [(path, int(bool(file.stat().st_mode & 0o111)), file.read_bytes()) for path, file in present.items()]
+    )
     if ports.digest(packet) != digest:  # it changed meanwhile: a later packet has the new digest
         return
-    try:
-        bucket = await jetstream.object_store(BUCKET)
-    except BucketNotFoundError:
-        bucket = await jetstream.create_object_store(BUCKET)
-    await bucket.put(digest, zlib.compress(msgspec.msgpack.encode(files), 1))
+    for _ in range(TRIES):
+        with suppress(NotFoundError, ValueError, zlib.error, *broker.GONE):
+            if await _plain(jetstream, digest) == plain:
+                return
+        try:
+            bucket = await jetstream.object_store(BUCKET)
+        except BucketNotFoundError:
+            bucket = await jetstream.create_object_store(BUCKET)
+        await bucket.put(digest, zlib.compress(plain, 1))
+    raise KernelError(f"the broker does not keep {packet.task_spec.target!r}")
 
 
 async def fetched(jetstream: JetStreamContext, ports: DispatchPorts, packet: Packet, digest: str) -> DispatchPorts:
@@ -89,14 +92,7 @@ async def fetched(jetstream: JetStreamContext, ports: DispatchPorts, packet: Pac
     folder = ports.project.state / "fetched" / digest.rpartition(":")[2]
     if not (folder / name / "SKILL.md").is_file():
         try:
-            stored, data, sequence = await _object(jetstream, digest), b"", 0
-            if stored.deleted or stored.size > 2 * LARGEST:
-                raise NotFoundError
-            for _ in range(stored.chunks):
-                subject = f"$O.{BUCKET}.C.{stored.nuid}"
-                raw = await jetstream.get_msg(STREAM, seq=sequence + 1, subject=subject, next=True, direct=True)
-                sequence, data = raw.seq or 0, data + (raw.data or b"")
-            files = _unpacked(data)
+            files = _unpacked(await _plain(jetstream, digest))
         except (NotFoundError, TimeoutError, *broker.GONE):  # a time-out: an older configuration gives no right to it
             hint = "install the same version on the worker's host"
             raise IntegrityMismatch(f"no owner has put {target!r} of this digest at the broker", hint=hint) from None
@@ -116,8 +112,21 @@ def _placed(ports: DispatchPorts, folder: Path, files: Sequence[tuple[PurePosixP
         ports.project.writer.write(folder / path, content, mode=mode)
 
 
-async def _object(jetstream: JetStreamContext, digest: str) -> _Object:
+async def _plain(jetstream: JetStreamContext, digest: str) -> bytes:
+    """What `put` packed, before it was compressed; NotFoundError if it is not there as a whole, ValueError or
+    zlib.error if it is something else."""
     raw = await broker.last(jetstream, STREAM, f"$O.{BUCKET}.M.{urlsafe_b64encode(digest.encode()).decode()}")
     if raw is None:
         raise NotFoundError
-    return msgspec.json.decode(raw.data or b"", type=_Object)
+    stored, data, sequence = msgspec.json.decode(raw.data or b"", type=_Object), b"", 0
+    if stored.deleted or stored.size > 2 * LARGEST:
+        raise NotFoundError
+    for _ in range(stored.chunks):
+        subject = f"$O.{BUCKET}.C.{stored.nuid}"
+        raw = await jetstream.get_msg(STREAM, seq=sequence + 1, subject=subject, next=True, direct=True)
+        sequence, data = raw.seq or 0, data + (raw.data or b"")
+    unpacking = zlib.decompressobj()
+    plain = unpacking.decompress(data, 2 * LARGEST)
+    if unpacking.unconsumed_tail:
+        raise ValueError("it is too large")
+    return plain

@@ -19,11 +19,11 @@ from msgspec import Struct, field
 from nats.errors import Error as NatsError
 from nats.errors import MaxPayloadError
 
-from navigator_kernel.errors import KernelError, UsageProblem
+from navigator_kernel.errors import IntegrityMismatch, KernelError, UsageProblem
 from navigator_kernel.values.packet import Packet, packet_from_yaml
 from navigator_nats import broker
 from navigator_nats.broker import CANCEL, DELIVERIES, DIGEST, EVENTS, HOSTS, TASKS
-from navigator_nats.dispatcher import DONE, report_first
+from navigator_nats.dispatcher import DONE, MISSING, report_first
 from navigator_nats.skills import fetched
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 FETCH = 1.0  # seconds that one request for a task waits at the broker
 PAUSE = 0.5  # seconds after a refusal, so that another worker can take the task
+ASK = 5.0  # seconds for an owner to put a skill again
 KNOWN = 1_000  # tasks that one dispatcher of this process remembers
 KEPT = 100  # skills of other hosts that are open
 KEEP = 0.75  # of the acknowledgement limit: the most that a task continues without a confirmed renewal
@@ -156,12 +157,12 @@ class Worker(Struct, kw_only=True):
             await self._refuse(message, broker.EXPIRED)
             return
         try:
-            if (ports := await self._ports_for(packet, (message.headers or {}).get(DIGEST, ""))) is not self.ports:
+            if (ports := await self._ports_for(message, packet)) is not self.ports:
                 local = ports.local()
         except KernelError as problem:
             self.tell(str(problem))
             if message.metadata.num_delivered < DELIVERIES:
-                await message.nak(delay=PAUSE)
+                await message.nak(delay=PAUSE * 4 ** (message.metadata.num_delivered - 1))
                 return
             await report_first(self._connection, packet, self.ports.failed(packet, problem, 0))
             await self._refuse(message, str(problem))
@@ -171,20 +172,31 @@ class Worker(Struct, kw_only=True):
             ports.agree(packet.context.run)
         await self._work(message, packet, key, local, began, queue.ack_wait)
 
-    async def _ports_for(self, packet: Packet, digest: str) -> DispatchPorts:
+    async def _ports_for(self, message: Msg, packet: Packet) -> DispatchPorts:
         """The ports of a project whose skill has the owner's bytes: this host's own, or with a skill that it fetches.
         IntegrityMismatch if there is none."""
+        digest = (message.headers or {}).get(DIGEST, "")
         if not digest and packet.agent != "skills":
             return self.ports
         with suppress(KernelError):
             if self.ports.digest(packet) == digest:
                 return self.ports
         if (ports := self._fetched.get(digest)) is None or ports.digest(packet) != digest:
-            jetstream = self._connection.jetstream(timeout=3)
-            self._fetched[digest] = ports = await fetched(jetstream, self.ports, packet, digest)
+            self._fetched[digest] = ports = await self._fetch(message, packet, digest)
             if len(self._fetched) > KEPT:
                 del self._fetched[next(iter(self._fetched))]
         return ports
+
+    async def _fetch(self, message: Msg, packet: Packet, digest: str) -> DispatchPorts:
+        """As `fetched`; if the broker does not have these bytes, which it may have lost, the owner puts them again."""
+        jetstream = self._connection.jetstream(timeout=3)
+        try:
+            return await fetched(jetstream, self.ports, packet, digest)
+        except IntegrityMismatch:
+            await message.in_progress()
+            with suppress(NatsError, TimeoutError):  # an owner that is gone, or of an earlier version
+                await self._connection.request(broker.subject_of(EVENTS, packet), MISSING, timeout=ASK)
+            return await fetched(jetstream, self.ports, packet, digest)
 
     async def _work(
         self, message: Msg, packet: Packet, key: str, local: Dispatcher, began: float, limit: float

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import nats
 import pytest
 from nats.js.errors import NotFoundError
@@ -20,8 +22,8 @@ from nats.js.errors import NotFoundError
 from dispatch.nats_broker import Broker
 from dispatch.nats_parts import owner, settings
 from dispatch.orders import order
-from navigator_kernel.errors import Busy, FetchFailed, NotFound
-from navigator_kernel.values.packet import Packet, Report
+from navigator_kernel.errors import Busy, FetchFailed, NotFound, StorageFailed
+from navigator_kernel.values.packet import Context, Packet, Report
 from navigator_nats import broker as names
 from navigator_nats.dispatcher import NatsDispatcher
 from navigator_nats.inspection import Cluster
@@ -43,7 +45,7 @@ def start(tmp_path: Path, broker: Broker) -> Iterator[Callable[..., subprocess.P
     """Starts a worker of this name; its notes are files of runs in `tmp_path`."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def begin(name: str, digest: str = "", url: str = "") -> subprocess.Popen[bytes]:
+    def begin(name: str, digest: str = "", url: str = "", shift: int = 0) -> subprocess.Popen[bytes]:
         argv = [
             sys.executable,
             "-m",
@@ -53,7 +55,9 @@ def start(tmp_path: Path, broker: Broker) -> Iterator[Callable[..., subprocess.P
             str(tmp_path),
             *([digest] if digest else []),
         ]
-        started.append(subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=PATHS))
+        wrong = {"PYTHONPATH": f"{TESTS / 'wrong_clock'}:{PATHS['PYTHONPATH']}", "CLOCK_SHIFT": str(shift)}
+        env = {**PATHS, **(wrong if shift else {})}
+        started.append(subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env))
         return started[-1]
 
     yield begin
@@ -512,3 +516,151 @@ def test_an_owner_that_was_cut_off_gets_the_report_that_came_meanwhile(
 
     assert asyncio.run(cut()).summary == "a"
     assert lines_of(tmp_path / "r") == ["a begun", "a ended"]
+
+
+@pytest.mark.parametrize("shift", [-3600, 3600])
+def test_a_worker_whose_clock_is_an_hour_wrong_begins_what_is_in_time_and_nothing_else(
+    broker: Broker, start: Any, tmp_path: Path, shift: int
+) -> None:
+    async def wrong(held: NatsDispatcher) -> Report:
+        await left_over(broker, task("late", "sleep 0", timeout=1))
+        await asyncio.sleep(1.1)
+        start("a", shift=shift)
+        return await sent(held, task("r", "sleep 4", timeout=20))  # for longer than the limit of acknowledgement
+
+    assert owning(broker, wrong).summary == "a"
+    assert lines_of(tmp_path / "r") == ["a begun", "a ended"]
+    assert not (tmp_path / "late").exists()
+
+
+def small(folder: Path) -> Broker:
+    """A broker whose disk has 300 kB."""
+    configuration = folder / "nats.conf"
+    configuration.write_text(f'jetstream: {{ store_dir: "{folder / "store"}", max_file_store: 300K }}\n')
+    return Broker(folder, configuration).start()
+
+
+async def fill(client: Any) -> None:
+    """Fills the broker's disk with another stream."""
+    jetstream = client.jetstream(timeout=3)
+    await jetstream.add_stream(name="OTHER", subjects=["other"])
+    for size in (10_000, 100):
+        with suppress(nats.js.errors.APIError):
+            for _ in range(1_000):
+                await jetstream.publish("other", bytes(size))
+
+
+def test_an_order_to_a_broker_whose_disk_is_full_is_refused_and_later_done(start: Any, tmp_path: Path) -> None:
+    small_broker = small(tmp_path)
+
+    async def full(held: NatsDispatcher) -> Report:
+        client = await nats.connect(small_broker.url)
+        try:
+            await fill(client)
+            with pytest.raises(StorageFailed, match="the disk of the broker") as failed:
+                await held.submit(task("r", "sleep 0"))
+            assert failed.value.data["kind"] == "full"
+            await client.jetstream().delete_stream("OTHER")
+            start("a", url=small_broker.url)
+            return await sent(held, task("r", "sleep 0"))
+        finally:
+            await client.close()
+
+    try:
+        assert owning(small_broker, full).state == "success"
+    finally:
+        small_broker.kill()
+    assert lines_of(tmp_path / "r") == ["a begun", "a ended"]
+
+
+def test_a_report_for_which_the_broker_has_no_room_comes_when_it_has(start: Any, tmp_path: Path) -> None:
+    small_broker = small(tmp_path)
+
+    async def full(held: NatsDispatcher) -> Report:
+        start("a", url=small_broker.url)
+        client = await nats.connect(small_broker.url)
+        try:
+            name = str(await held.submit(task("r", "sleep 1")))
+            await noted(tmp_path / "r", "a begun")
+            await fill(client)
+            waiting = asyncio.ensure_future(held.result(name))
+            await noted(tmp_path / "r", "a ended")
+            await asyncio.sleep(4)  # for longer than the limit of acknowledgement
+            assert not waiting.done()
+            await client.jetstream().delete_stream("OTHER")
+            return await waiting
+        finally:
+            await client.close()
+
+    try:
+        assert owning(small_broker, full).summary == "a"
+    finally:
+        small_broker.kill()
+    assert lines_of(tmp_path / "r") == ["a begun", "a ended"]
+
+
+class LaterContext(Context, frozen=True, kw_only=True):
+    """As a later version may have it."""
+
+    trace: str = "x"
+
+
+class LaterPacket(Packet, frozen=True, kw_only=True):
+    limits: Mapping[str, int] = msgspec.field(default_factory=lambda: {"memory": 3})
+
+
+def test_workers_are_replaced_one_after_another_while_a_newer_owner_sends_what_they_do_not_know(
+    broker: Broker, start: Any, tmp_path: Path
+) -> None:
+    def later(number: int) -> Packet:
+        known = task(f"r{number}", "sleep 0.4")
+        context = LaterContext(**msgspec.structs.asdict(known.context))
+        fields = {name: getattr(known, name) for name in Packet.__struct_fields__ if name != "context"}
+        packet = LaterPacket(**fields, context=context)
+        assert "limits" in packet.to_yaml() and "trace" in packet.to_yaml()
+        return packet
+
+    async def rolling(held: NatsDispatcher) -> list[Report]:
+        older = start("old")
+        names = [str(await held.submit(later(number))) for number in range(6)]
+        await noted(tmp_path / "r0", "old begun")
+        start("new")
+        async with Cluster.opened(settings(broker.url)) as cluster:
+            await cluster.drain("old")
+        reports = list(await asyncio.gather(*map(held.result, names)))
+        assert await asyncio.to_thread(older.wait, 20) == 0
+        return reports
+
+    reports = owning(broker, rolling)
+    assert {report.summary for report in reports} == {"old", "new"}
+    for number, report in enumerate(reports):
+        assert lines_of(tmp_path / f"r{number}") == [f"{report.summary} begun", f"{report.summary} ended"]
+
+
+def test_what_a_worker_of_another_version_says_is_understood(broker: Broker) -> None:
+    async def said(held: NatsDispatcher) -> tuple[Report, list[Any]]:
+        packet = task("r", "sleep 0")
+        name = str(await held.submit(packet))
+        client = await nats.connect(broker.url)
+        try:
+
+            async def answer(message: Any) -> None:
+                await message.respond(
+                    b'{"name": "old", "pools": ["skills"], "slots": 1, "running": 0, "done": 1, "x": 1}'
+                )
+
+            await client.subscribe(names.HOSTS, cb=answer)
+            await client.publish(names.subject_of(names.EVENTS, packet), b"a word of a later version")
+            meta = {"agent": "skills", "time": 0.1, "ts": "2026-01-01T00:00:00Z", "later": True}
+            report = {"state": "success", "summary": "done", "meta": meta, "data": {}, "recoverable": False, "later": 1}
+            await client.jetstream().publish(
+                names.subject_of(names.REPORT, packet), json.dumps(report).encode(), headers={"Nav-Later": "1"}
+            )
+            async with Cluster.opened(settings(broker.url)) as cluster:
+                return await held.result(name), list((await cluster.status())["workers"])
+        finally:
+            await client.close()
+
+    report, workers = owning(broker, said)
+    assert (report.state, report.summary) == ("success", "done")
+    assert [(each["name"], each["ending"], each["host"]) for each in workers] == [("old", False, "")]

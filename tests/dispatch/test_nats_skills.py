@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from nats.js import JetStreamContext
 
 from cli.support import type_a
 from dispatch.nats_broker import Broker
@@ -93,16 +94,16 @@ def test_a_worker_that_did_not_agree_in_advance_asks(broker: Broker, project: An
     assert report.state == "pending" and report.subject.startswith("type_a:draw@")
 
 
-@pytest.mark.parametrize(
-    "packed",
-    [
-        b"no archive",
-        zlib.compress(msgspec.msgpack.encode([("SKILL.md", 0, SKILL["SKILL.md"].encode())])),
-        zlib.compress(msgspec.msgpack.encode([("../../escaped", 0, b"")])),
-        zlib.compress(msgspec.msgpack.encode([("/escaped", 0, b"")])),
-        zlib.compress(msgspec.msgpack.encode([("__pycache__/part.cpython-311.pyc", 0, b"")])),
-    ],
-)
+WRONG = [
+    b"no archive",
+    zlib.compress(msgspec.msgpack.encode([("SKILL.md", 0, SKILL["SKILL.md"].encode())])),
+    zlib.compress(msgspec.msgpack.encode([("../../escaped", 0, b"")])),
+    zlib.compress(msgspec.msgpack.encode([("/escaped", 0, b"")])),
+    zlib.compress(msgspec.msgpack.encode([("__pycache__/part.cpython-311.pyc", 0, b"")])),
+]
+
+
+@pytest.mark.parametrize("packed", WRONG)
 def test_other_bytes_than_the_digest_says_are_refused_and_leave_nothing(
     broker: Broker, project: Any, packed: bytes
 ) -> None:
@@ -124,6 +125,76 @@ def test_other_bytes_than_the_digest_says_are_refused_and_leave_nothing(
     asyncio.run(refused())
     assert [path for path in there.project.state.rglob("*") if path.is_file() and "fetched" in path.parts] == []
     assert not list(broker.folder.rglob("escaped"))
+
+
+async def lose_the_bucket(jetstream: JetStreamContext, _digest: str) -> None:
+    await jetstream.delete_object_store(skills.BUCKET)
+
+
+async def lose_the_chunks(jetstream: JetStreamContext, _digest: str) -> None:
+    await jetstream.purge_stream(skills.STREAM, subject=f"$O.{skills.BUCKET}.C.>")
+
+
+def replace_by(packed: bytes) -> Callable[[JetStreamContext, str], Awaitable[None]]:
+    async def replace(jetstream: JetStreamContext, digest: str) -> None:
+        await (await jetstream.object_store(skills.BUCKET)).put(digest, packed)
+
+    return replace
+
+
+@pytest.mark.parametrize(
+    "spoil", [lose_the_bucket, lose_the_chunks, *map(replace_by, WRONG[:2])], ids=["bucket", "chunks", "text", "files"]
+)
+@pytest.mark.parametrize("when", ["before the order", "before a worker takes it"])
+def test_bytes_that_the_broker_lost_or_that_are_wrong_are_put_again_by_the_owner(
+    broker: Broker, project: Any, spoil: Callable[[JetStreamContext, str], Awaitable[None]], when: str
+) -> None:
+    here, there = dispatch_ports(project("a", SKILL)), dispatch_ports(project("b"))
+    packet = order(target="skill:draw")
+    digest = here.digest(packet)
+
+    async def sent() -> Report:
+        sender = NatsDispatcher(here, host(broker, "owner"))
+        working = Worker(ports=there, settings=host(broker, "box"), name="box", pools=("skills",), agrees=True)
+        client = await names.connect(host(broker, "owner"), "a")
+        try:
+            jetstream = client.jetstream(timeout=3)
+            if when == "before the order":
+                await skills.put(jetstream, here, packet, digest)
+                await spoil(jetstream, digest)
+            name = str(await sender.submit(packet))
+            waiting = asyncio.ensure_future(sender.result(name))
+            if when != "before the order":
+                await spoil(jetstream, digest)
+            serving = asyncio.ensure_future(working.run())
+            report = await waiting
+            await working.stop()
+            await serving
+            return report
+        finally:
+            await sender.close()
+            await client.close()
+
+    report = asyncio.run(sent())
+    assert report.state == "success" and "drawn" in str(report.data), report
+
+
+def test_a_skill_that_is_there_as_it_should_be_is_not_put_again(broker: Broker, project: Any) -> None:
+    here, packet = dispatch_ports(project("a", SKILL)), order(target="skill:draw")
+
+    async def twice() -> list[int]:
+        client = await names.connect(host(broker, "owner"), "a")
+        try:
+            jetstream, numbers = client.jetstream(timeout=3), []
+            for _ in range(2):
+                await skills.put(jetstream, here, packet, here.digest(packet))
+                numbers.append((await jetstream.stream_info(skills.STREAM)).state.last_seq)
+            return numbers
+        finally:
+            await client.close()
+
+    first, second = asyncio.run(twice())
+    assert first == second
 
 
 def test_a_broker_that_has_no_such_skill_is_said(broker: Broker, project: Any) -> None:

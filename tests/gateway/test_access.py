@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from gateway.served import Person, Served
+from gateway.served import Person, Served, serving
 from models.wire_server import HELLO, WireServer
 from specialist.turns import says
 
@@ -268,3 +268,23 @@ def test_a_token_over_its_rate_limit_must_wait_and_another_need_not() -> None:
 def test_another_address_needs_tls_or_an_explicit_word(person: Person) -> None:
     done = person.here.run("serve", "--host", "0.0.0.0", env=person.env)
     assert done.code == 2 and "TLS" in done.err
+
+
+def test_a_server_behind_a_proxy_answers_to_the_names_that_it_was_given_and_to_no_other(person: Person) -> None:
+    with (
+        serving(person, "--name", "Gateway.example", "--name", "board.example:8443") as server,
+        server.client() as client,
+    ):
+        port = server.url.rpartition(":")[2]
+
+        def status(host: str, **more: str) -> int:
+            return client.get("/api/sessions", headers={"Host": host, **more}).status_code
+
+        assert status("board.example:8443", Origin="https://board.example:8443") == 200
+        assert [status(host) for host in ("gateway.example", f"GATEWAY.example:{port}", f"127.0.0.1:{port}")] == [
+            200
+        ] * 3
+        assert [
+            status(host) for host in ("board.example", "gateway.example:1", "evil.example", f"evil.example:{port}")
+        ] == [421] * 4
+        assert status("gateway.example", Origin="https://evil.example") == 403

@@ -122,6 +122,49 @@ def test_a_living_owner_keeps_its_run_for_longer_than_a_lease(
     assert first.run(token)["state"] == "done"
 
 
+@pytest.mark.parametrize("shift", [-3600, 3600])
+def test_a_host_whose_clock_is_an_hour_wrong_takes_a_run_when_its_lease_ends_and_not_before(
+    first: Box, second: Box, other_home: dict[str, str], tmp_path: Path, shift: int
+) -> None:
+    paths = f"{Path(__file__).parents[1] / 'wrong_clock'}:{environment()['PYTHONPATH']}"
+    wrong = {**other_home, "PYTHONPATH": paths, "CLOCK_SHIFT": str(shift)}
+    token = first.proposed(TWO)
+    owner = first.start("workflow", "approve", token, place=first.dying("before end:2", tmp_path))
+    wait_for(lambda: (tmp_path / "reached").exists())
+    assert second.place.run("workflow", "resume", token, env=wrong).code == 5
+    owner.kill()
+    owner.communicate()
+    while (done := second.place.run("workflow", "resume", token, env=wrong)).code == 5:
+        time.sleep(0.1)
+    assert done.code == 9, done  # the second step was under way: it is asked about
+    assert first.tries(token)[0] == (1, 1, "success") and first.acts(token) == {"draw-number": 1, "double-it": 1}
+
+
+def test_what_one_host_agreed_to_counts_on_all_and_is_withdrawn_on_all(
+    first: Box, second: Box, other_home: dict[str, str]
+) -> None:
+    asks, agreed = 9, 0
+    assert second.place.run("ask", "/draw-number", env=other_home).code == asks
+    assert first.place.run("skill", "trust", "draw-number").code == 0
+    assert second.place.run("ask", "/draw-number", "--session", "new", env=other_home).code == agreed
+    assert second.place.run("skill", "distrust", "draw-number", env=other_home).code == 0
+    assert first.place.run("ask", "/draw-number").code == asks
+
+
+def test_the_log_of_each_host_is_read_on_all_and_only_its_own_is_checked(
+    first: Box, second: Box, other_home: dict[str, str]
+) -> None:
+    assert first.place.run("skill", "trust", "draw-number").code == 0
+    assert second.place.run("ask", "/double-it 3", env=other_home).code == 9
+    for box, env, own in ((first, None, "trusted"), (second, other_home, "refused")):
+        entries = [one for one in box.place.json("log", env=env)["entries"] if "subject" in one]
+        assert {(one["event"], "host" in one) for one in entries} == {
+            ("trusted", own != "trusted"),
+            ("refused", own != "refused"),
+        }
+    assert "none of this machine was changed" in first.place.run("log").err
+
+
 MIGRATE = """
 import sys
 from navigator_postgres.plugin import kernel_register_stores

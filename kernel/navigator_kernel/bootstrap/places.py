@@ -24,7 +24,7 @@ from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.text import clean, lazy_compile
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Audit
+    from navigator_kernel.ports import Audit, SharedStores
     from navigator_kernel.sandbox.consents import ConsentStore
 
 MAPPING = "skills-mapping.md"
@@ -95,14 +95,15 @@ def private_writer(folder: Path) -> PrivateWriter:
     return PrivateWriter(folder, partial(make_home, user_state()))
 
 
-def open_consents(audit: Audit | None = None) -> ConsentStore:
-    """The person's consents, which lie outside every project, so that no project can bring its own."""
+def open_consents(audit: Audit | None = None, shared: SharedStores | None = None) -> ConsentStore:
+    """The person's consents, which lie outside every project, so that no project can bring its own; with `shared`, also
+    those that its hosts share."""
     from navigator_kernel.ports import NullAudit
     from navigator_kernel.sandbox.consents import ConsentStore
 
     folder = user_state()
     writer = PrivateWriter(folder, partial(make_private, folder))
-    return ConsentStore(folder / "trust.json", writer, SystemClock(), audit or NullAudit())
+    return ConsentStore(folder / "trust.json", writer, SystemClock(), audit or NullAudit(), shared)
 
 
 class Agreed:

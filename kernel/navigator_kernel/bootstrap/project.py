@@ -258,12 +258,13 @@ class Project:
             key=home / "audit.key",
             key_writer=private_writer(home),
             redact=self.redact,
+            shared=self.shared,
         )
 
     @part
     def consents(self) -> ConsentStore:
         """The person's consents; changes are recorded in the audit log."""
-        return open_consents(self.audit)
+        return open_consents(self.audit, self.shared)
 
     @part
     def shared(self) -> SharedStores | None:

@@ -143,8 +143,10 @@ def serve(
     certificate: tuple[str, str] | None = None,
     is_open: bool = False,
     patience: float = PATIENCE,
+    names: Sequence[str] = (),
 ) -> None:
-    """Serves until it is stopped; `ready` is called with the address. `certificate` is the files of a certificate and
+    """Serves until it is stopped; `ready` is called with the address. Clients may also name the server by one of
+    `names`, as those of a proxy do. `certificate` is the files of a certificate and
     its key; without one, UsageProblem for an address that is not a loopback address, unless `is_open` is true.
     KernelError if it cannot listen there, UsageProblem for files that are not a certificate and its key."""
     if host not in LOOPBACK and certificate is None and not is_open:
@@ -164,7 +166,8 @@ def serve(
     with listener:
         place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         # The hosts that clients may name: also without the default ports, and `localhost` for 127.0.0.1
-        places = [place]
+        served = place.rpartition(":")[2]
+        places = [place, *map(str.lower, names), *(f"{name.lower()}:{served}" for name in names)]
         if place.startswith("127.0.0.1:"):
             places.append(place.replace("127.0.0.1", "localhost", 1))
         places += [one.rpartition(":")[0] for one in places if one.endswith((":80", ":443"))]

@@ -1,4 +1,5 @@
-"""Consents of the person: for one run, or for one digest permanently, stored outside every project."""
+"""Consents of the person: for one run, or for one digest permanently, stored outside every project. Hosts that share a
+project store permanent ones in its database; what a host's own person agreed to before counts on that host only."""
 
 from __future__ import annotations
 
@@ -17,9 +18,10 @@ from navigator_kernel.values.rights import basis_of
 from navigator_kernel.values.standing import Need
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Audit, Clock, Writer
+    from navigator_kernel.ports import Audit, Clock, SharedStores, Writer
 
 VERSION = 2
+TABLES = (("CREATE TABLE trusted (subject TEXT PRIMARY KEY, entry TEXT NOT NULL)",),)
 BY_INSTALLING = "installed by command"  # the note of trust in version 1, which `update` and `--frozen` also gave
 ASKED_EACH_TIME = "script:"  # an earlier version stored trust in a project's scripts, which no longer counts
 FEW = 10  # up to this many subjects get an entry each
@@ -35,6 +37,7 @@ class ConsentStore(Struct):
     writer: Writer
     clock: Clock
     audit: Audit = field(default_factory=NullAudit)
+    shared: SharedStores | None = None
     _runs: dict[str, dict[str, bool]] = field(default_factory=dict)  # subject: whether it is for one execution
     _guard: RLock = field(default_factory=RLock)
 
@@ -128,14 +131,31 @@ class ConsentStore(Struct):
             self.audit.record(event, **named, **facts)
 
     def _change(self, entries: dict[str, Any]) -> None:
+        if self.shared is not None:
+            with self.shared.open("consents", TABLES) as database:
+                for subject, entry in entries.items():
+                    database.execute("DELETE FROM trusted WHERE subject = ?", (subject,))
+                    if entry is not None:
+                        database.execute("INSERT INTO trusted VALUES (?, ?)", (subject, json.dumps(entry)))
+            entries = {subject: None for subject in entries.keys() & self._own() if entries[subject] is None}
+            if not entries:
+                return
         self.writer.make_folder(self.file.parent)
         with file_lock(self.file.with_suffix(".lock")):
-            changed = {**self._trusted(), **entries}
+            changed = {**self._own(), **entries}
             trusted = {subject: entry for subject, entry in sorted(changed.items()) if entry is not None}
             body = json.dumps({"v": VERSION, "trusted": trusted}, ensure_ascii=False, indent=1)
             self.writer.write(self.file, body.encode(), mode=0o600)
 
     def _trusted(self) -> dict[str, Any]:
+        trusted = self._own()
+        if self.shared is not None:
+            with self.shared.open("consents", TABLES, beside=True) as database:
+                rows = database.execute("SELECT subject, entry FROM trusted").fetchall()
+            trusted |= {subject: json.loads(entry) for subject, entry in rows}
+        return trusted
+
+    def _own(self) -> dict[str, Any]:
         try:
             body = json.loads(self.file.read_text(encoding="utf-8"))
         except FileNotFoundError:

@@ -4,6 +4,9 @@ Each line ends with an HMAC-SHA256 over the code of the line before and its own 
 A file beside the record, the head, contains the number of lines and the code of the last one; it is written after the
 line, so that a killed process leaves it at most one line behind. Anyone with the key can see whether a line was edited,
 removed, inserted or cut off at the end.
+
+Hosts that share a project keep each its own record with its own key, and add every entry to the database, where all
+hosts can read it.
 """
 
 from __future__ import annotations
@@ -28,10 +31,16 @@ from navigator_kernel.text import cut_text, escaped, numbered
 from navigator_kernel.values.redact import Redact, same
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Clock, Writer
+    from navigator_kernel.ports import Clock, SharedStores, Writer
 
 
 VERSION = 2
+TABLES = (
+    (
+        "CREATE TABLE audit (n BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, record TEXT NOT NULL,"
+        " host TEXT NOT NULL, line TEXT NOT NULL)",
+    ),
+)
 SIZE_LIMIT = 1024**3  # bytes of the whole record
 KEY_BYTES = 32
 _MARK = b',"mac":"'  # between the facts of a line and its code
@@ -74,6 +83,7 @@ class AuditLog(Struct, frozen=True, kw_only=True):
     key: Path
     key_writer: Writer
     redact: Redact = same
+    shared: SharedStores | None = None
 
     def record(self, event: str, /, **facts: Any) -> None:
         """Adds an entry; KernelError if it cannot be written: what cannot be recorded does not happen.
@@ -97,6 +107,10 @@ class AuditLog(Struct, frozen=True, kw_only=True):
             at, sound = self._followed(key, last)
             head = {"v": VERSION, "n": at.number + 1, "ts": self.clock.now(), "event": event}
             body = written({**head, **self.redact(facts), **head})[:-1]
+            if self.shared is not None:
+                with self.shared.open("audit", TABLES, beside=True) as database:
+                    values = (self._name(key), os.uname().nodename, body.decode() + "}")
+                    database.execute("INSERT INTO audit (record, host, line) VALUES (?, ?, ?)", values)
             after = _Place(at.number + 1, _code(key, at.code, body))
             line = body + _MARK + after.code.encode() + b'"}\n'
             self.writer.append(self.file, (b"" if last.endswith(b"\n") or not last else b"\n") + line)
@@ -120,6 +134,21 @@ class AuditLog(Struct, frozen=True, kw_only=True):
             places.append(place)
             entries.append(entry)
         self._check_end(key, places, head)
+        return entries
+
+    def elsewhere(self) -> Sequence[Entry]:
+        """The entries of other hosts, oldest first, each with the fact `host`, as the database has them."""
+        if self.shared is None:
+            return []
+        own = self._name(self._key()) if os.path.lexists(self.key) else ""
+        with self.shared.open("audit", TABLES, beside=True) as database:
+            query = "SELECT host, line FROM audit WHERE record <> ? ORDER BY n"
+            rows = database.execute(query, (own,)).fetchall()
+        entries = []
+        for host, line in rows:
+            facts = {"host": host, **json.loads(line)}
+            facts.pop("v")
+            entries.append(Entry(facts.pop("n"), facts.pop("ts"), facts.pop("event"), facts))
         return entries
 
     def begin_again(self) -> list[Path]:
@@ -172,6 +201,10 @@ class AuditLog(Struct, frozen=True, kw_only=True):
     def _start(self, key: bytes) -> _Place:
         """The place before the first line. It differs for each project, so that no record can replace another one."""
         return _Place(0, _code(key, "start", os.fsencode(self.file.parent.name)))
+
+    def _name(self, key: bytes) -> str:
+        """A name for this record among those of all hosts."""
+        return _code(key, "name", os.fsencode(self.file.parent.name))[:16]
 
     def _head_file(self) -> Path:
         return self.file.with_suffix(".head")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -91,7 +92,8 @@ _SHOWN = 12  # characters of a digest shown to a person
 @pass_app
 def log(app: App, *, run: str | None, event: str | None, about: str | None, last: int, as_json: bool) -> None:
     """Show what was allowed, refused, run and written; exit code 6 where the record was changed or cut off."""
-    every = app.bare.audit.entries()
+    own, others = app.bare.audit.entries(), app.bare.audit.elsewhere()
+    every = sorted((*own, *others), key=attrgetter("ts")) if others else own
     found = [one for one in every if (run is None or one.facts.get("run") == run) and event in (None, one.event)]
     found = [one for one in found if about is None or about in str(one.facts)]
     shown = found[-last:]
@@ -107,7 +109,8 @@ def log(app: App, *, run: str | None, event: str | None, about: str | None, last
             more = " …" if len(items) > 5 else ""
             facts.append(f"{escape_controls(key)}={', '.join(_item(item) for item in items[:5])}{more}")
         lines([f"{escape_controls(entry.ts)}  {escape_controls(entry.event):<10}  {'  '.join(facts)}"])
-    note(f"{len(found)} of {numbered(len(every), 'entry')}; none was changed or removed")
+    of_own = " of this machine" if others else ""
+    note(f"{len(found)} of {numbered(len(every), 'entry')}; none{of_own} was changed or removed")
 
 
 def _item(item: Any) -> str:

@@ -17,6 +17,8 @@ from navigator_kernel.errors import NotFound, NotLoadable, UsageProblem
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.gateway.tokens import TokenStore
     from navigator_kernel.values.http.endpoint import Role
@@ -27,6 +29,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 _LOGS = "What stderr gets: text for what went wrong, or JSON lines, one for each answer, too."
 _SECONDS = "Seconds that turns have to end on SIGTERM."
+_NAMES = "A name that clients have for this server, such as a proxy's, with its port if they give one; may be repeated."
 _ROLES = click.Choice(["read", "chat", "approve", "admin"])
 _ROLE = "What a new token may do; each role may do what those before it may."
 _LIFE = "How long a new token lives: 30m, 12h, 90d."
@@ -36,6 +39,7 @@ _LIFE = "How long a new token lives: 30m, 12h, 90d."
 @click.option("--open", "is_shown", is_flag=True, help="Open the page in a browser, signed in for 12 hours.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8766, show_default=True, help="0 for any.")
+@click.option("--name", "names", multiple=True, metavar="HOST", help=_NAMES)
 @click.option("--certificate", type=click.Path(exists=True, dir_okay=False), help="A TLS certificate, in PEM.")
 @click.option("--key", type=click.Path(exists=True, dir_okay=False), help="The certificate's key, in PEM.")
 @click.option("--insecure", is_flag=True, help="Allow an address that other machines can reach, without TLS.")
@@ -58,6 +62,7 @@ def command(
     is_shown: bool,
     host: str,
     port: int,
+    names: Sequence[str],
     certificate: str | None,
     key: str | None,
     insecure: bool,
@@ -110,6 +115,7 @@ def command(
             host,
             port,
             tls,
+            names=names,
             is_shown=is_shown,
             is_open=insecure,
             publishes=publish,
@@ -125,6 +131,7 @@ def _serve(
     port: int,
     tls: tuple[str, str] | None,
     *,
+    names: Sequence[str],
     is_shown: bool,
     is_open: bool,
     publishes: bool,
@@ -149,7 +156,7 @@ def _serve(
     project = Project(app.root, app.settings, here=app.root, stays=True)
     gateway, opener = Gateway(project, publishes=publishes), PageOpener(project)
     gateway.endings.append(opener.close)
-    serve(gateway, host, port, ready, certificate=tls, is_open=is_open, patience=patience)
+    serve(gateway, host, port, ready, certificate=tls, is_open=is_open, patience=patience, names=names)
 
 
 def _tokens(app: App) -> TokenStore:
