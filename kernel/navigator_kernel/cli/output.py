@@ -128,35 +128,25 @@ def table(
     meant to be copied, has a line of its own below each row. In a pipe nothing is cut or left out.
     """
     body = [[clean(cell, lines=False) for cell in row] for row in rows]
-    heads = _translated(head) if (language or spoken()) == "zh" else [*head]
+    heads = [*head]
+    if (language or spoken()) == "zh":
+        from navigator_kernel.language.wording import worded
+
+        heads = [worded("head", name, "zh") for name in head]
     widths = [max(map(width, column)) for column in zip(heads, *body, strict=True)]
     limit = os.get_terminal_size().columns if sys.stdout.isatty() else None
     apart = head.index(whole) if whole and limit and sum(widths) + GAP * (len(widths) - 1) > limit else None
-    shown = _that_fit([*head], widths, limit or 0, spare, apart) if limit else list(range(len(head)))
+    shown = [at for at in range(len(head)) if at != apart]
+    for name in spare if limit else ():
+        needed = sum(widths[at] + GAP for at in shown[:-1]) + min(widths[shown[-1]], TEXT)
+        if needed <= (limit or 0):
+            break
+        shown = [at for at in shown if head[at] != name]
     for count, row in enumerate((heads, *body)):
         line = (" " * GAP).join(padded(row[at], widths[at]) for at in shown).rstrip()
         sys.stdout.write(cut(line, limit) + "\n")
         if count and apart is not None and row[apart]:
             sys.stdout.write(f"  {row[apart]}\n")
-
-
-def _translated(head: Sequence[str]) -> list[str]:
-    from navigator_kernel.language.wording import worded
-
-    return [worded("head", name, "zh") for name in head]
-
-
-def _that_fit(
-    head: Sequence[str], widths: Sequence[int], limit: int, spare: Sequence[str], apart: int | None
-) -> list[int]:
-    """The columns that fit, so that the last one has at least TEXT columns."""
-    shown = [at for at in range(len(head)) if at != apart]
-    for name in spare:
-        needed = sum(widths[at] + GAP for at in shown[:-1]) + min(widths[shown[-1]], TEXT)
-        if needed <= limit:
-            break
-        shown = [at for at in shown if head[at] != name]
-    return shown
 
 
 def style_of(wanted: str) -> Style:
@@ -174,8 +164,8 @@ def style_of(wanted: str) -> Style:
 
 def padded(text: str, columns: int) -> str:
     """`text`, cut or filled to this number of columns."""
-    held = cut(text, columns)
-    return held + " " * (columns - width(held))
+    text = cut(text, columns)
+    return text + " " * (columns - width(text))
 
 
 def width(text: str) -> int:
@@ -190,10 +180,10 @@ def cut(line: str, limit: int | None) -> str:
     """`line` in at most `limit` columns, with an ellipsis if it was cut."""
     if limit is None or width(line) <= limit:
         return line
-    kept, room = "", limit - 1
+    beginning, room = "", limit - 1
     for mark in line:
         room -= width(mark)
         if room < 0:
             break
-        kept += mark
-    return kept + "…"
+        beginning += mark
+    return beginning + "…"

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -189,8 +189,16 @@ def navigator(ctx: click.Context, *, root: str | None, language: str | None, sty
 
 def invoke(args: list[str]) -> int | Mapping[str, Any]:
     """Runs a command line and returns its exit code."""
+
+    def formatter_for(_: click.Context, **size: Any) -> click.HelpFormatter:
+        """Makes the layout of help in the language of the command line; click calls it as a method of a context."""
+        from navigator_kernel.cli.chinese_help import ChineseHelp
+        from navigator_kernel.cli.project import spoken_in
+
+        return ChineseHelp(**size) if spoken_in(args) == "zh" else click.HelpFormatter(**size)
+
     formatter = click.Context.formatter_class
-    click.Context.formatter_class = _formatter_for(args)
+    click.Context.formatter_class = cast("Any", formatter_for)
     try:
         code = navigator.main(args=args, prog_name="navigator", standalone_mode=False)
     except click.exceptions.Exit as error:
@@ -213,18 +221,6 @@ def invoke(args: list[str]) -> int | Mapping[str, Any]:
     finally:
         click.Context.formatter_class = formatter
     return code if isinstance(code, int) else 0
-
-
-def _formatter_for(args: list[str]) -> Any:
-    """What makes the layout of help, in the language of the command line; click calls it as a method of a context."""
-
-    def formatter(_: click.Context, **size: Any) -> click.HelpFormatter:
-        from navigator_kernel.cli.chinese_help import ChineseHelp
-        from navigator_kernel.cli.project import spoken_in
-
-        return ChineseHelp(**size) if spoken_in(args) == "zh" else click.HelpFormatter(**size)
-
-    return formatter
 
 
 def _meant(word: str, context: click.Context) -> str:

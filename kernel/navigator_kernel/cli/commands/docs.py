@@ -20,12 +20,10 @@ from navigator_kernel.text import Language, clean, lazy_compile, suggestions
 WIDEST = 100  # columns: longer lines are hard to read
 
 
-def _names(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
-    return [name for name in page_files() if name.startswith(typed)]
-
-
 @click.command("docs")
-@click.argument("page", required=False, shell_complete=_names)
+@click.argument(
+    "page", required=False, shell_complete=lambda _c, _p, typed: [one for one in page_files() if one.startswith(typed)]
+)
 @json_option
 @pass_app
 def command(app: App, *, page: str | None, as_json: bool) -> None:
