@@ -46,10 +46,7 @@ def lines(text: str | Iterable[str]) -> None:
 def model_text(text: str) -> None:
     """Prints a model's text, on a terminal as it is meant to look."""
     if is_formatted():
-        from rich.markdown import Markdown
-
-        _screen().print(Markdown(clean(text), hyperlinks=False))
-        sys.stdout.flush()
+        _markdown(text)
     else:
         lines(text)
 
@@ -57,6 +54,13 @@ def model_text(text: str) -> None:
 def is_formatted() -> bool:
     """Whether a model's text is shown as Markdown: a terminal can move its cursor."""
     return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def _markdown(text: str) -> None:
+    from rich.markdown import Markdown
+
+    _screen().print(Markdown(clean(text), hyperlinks=False))
+    sys.stdout.flush()
 
 
 def draft(text: str, live: Live | None) -> Live:
@@ -128,11 +132,7 @@ def table(
     meant to be copied, has a line of its own below each row. In a pipe nothing is cut or left out.
     """
     body = [[clean(cell, lines=False) for cell in row] for row in rows]
-    heads = [*head]
-    if (language or spoken()) == "zh":
-        from navigator_kernel.language.wording import worded
-
-        heads = [worded("head", name, "zh") for name in head]
+    heads = _translated(head) if (language or spoken()) == "zh" else [*head]
     widths = [max(map(width, column)) for column in zip(heads, *body, strict=True)]
     limit = os.get_terminal_size().columns if sys.stdout.isatty() else None
     apart = head.index(whole) if whole and limit and sum(widths) + GAP * (len(widths) - 1) > limit else None
@@ -147,6 +147,12 @@ def table(
         sys.stdout.write(cut(line, limit) + "\n")
         if count and apart is not None and row[apart]:
             sys.stdout.write(f"  {row[apart]}\n")
+
+
+def _translated(head: Sequence[str]) -> list[str]:
+    from navigator_kernel.language.wording import worded
+
+    return [worded("head", name, "zh") for name in head]
 
 
 def style_of(wanted: str) -> Style:

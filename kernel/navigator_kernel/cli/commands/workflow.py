@@ -172,11 +172,10 @@ def abort(app: App, *, token: str, as_json: bool) -> None:
 def _agreed(app: App, held: WorkflowRun, subject: str, *, yes: bool, as_json: bool) -> int:
     """Approves `subject` of a run from its session. Busy while another process follows the run: a turn would wait for
     the session first."""
+    from navigator_kernel.cli.chat.ask import Dialogue
 
     with app.bare.journal.hold(held.token):
         pass
-    from navigator_kernel.cli.chat.ask import Dialogue
-
     answer, session = app.turns.workflow_answer(held, subject)
     text = "yes" if app.language == "en" else answer.text
     form, attended = app.settings.format, is_attended() and not as_json
