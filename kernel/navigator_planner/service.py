@@ -217,6 +217,9 @@ class Notes(Struct, frozen=True):
         encoder = self.encoder()
         if encoder is None or not notes:
             return []
+        return self._nearest(encoder, notes, query)
+
+    def _nearest(self, encoder: Any, notes: Sequence[Note], query: str) -> list[tuple[float, Note]]:
         import numpy as np
 
         self._remember([note for note in notes if note.encoder != encoder.id])

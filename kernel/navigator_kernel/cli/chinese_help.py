@@ -24,20 +24,17 @@ class ChineseHelp(click.HelpFormatter):
         self.write("".join(f"{'':>{self.current_indent if line else 0}}{line}\n" for line in lines))
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        held = list(rows)
-        room = max(self.width - min(max(width(first) for first, _ in held), col_max) - col_spacing - 2, 20)
-        laid = [(first, "\n".join(("\b", *_lines(_help(second), room)))) for first, second in held]  # \b: as it is
-        super().write_dl(laid, col_max, col_spacing)
-
-
-def _help(text: str) -> str:
-    """The help of an option, which may end with `[default: 5]`, or of a command, which may be cut short."""
-    said, gap, facts = text.partition("  [")
-    cut = said.removesuffix("...").rstrip()
-    chinese = in_language(said, "zh")
-    if chinese == said:
-        chinese = which_begins(cut).partition("\n")[0].partition("。")[0] or said
-    return chinese + gap + facts.replace("default: ", "默认：").replace("required", "必填")
+        rows, chinese_rows = list(rows), []
+        room = max(self.width - min(max(width(first) for first, _ in rows), col_max) - col_spacing - 2, 20)
+        for first, second in rows:  # the help of an option may end with `[default: 5]`, that of a command be cut short
+            sentence, gap, facts = second.partition("  [")
+            chinese = in_language(sentence, "zh")
+            if chinese == sentence:
+                whole = which_begins(sentence.removesuffix("...").rstrip())
+                chinese = whole.partition("\n")[0].partition("。")[0] or sentence
+            chinese += gap + facts.replace("default: ", "默认：").replace("required", "必填")
+            chinese_rows.append((first, "\n".join(("\b", *_lines(chinese, room)))))  # \b: as it is
+        super().write_dl(chinese_rows, col_max, col_spacing)
 
 
 def _lines(text: str, columns: int) -> list[str]:

@@ -38,11 +38,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         del os.environ["HOME"]
     if os.path.expanduser("~") == "~":  # noqa: PTH111 - neither HOME nor the list of users names one, as in a container
         os.environ["HOME"] = NO_HOME
-    guard.own_stdout(
-        lambda stdout, descriptor: (  # a stream like `stdout` on another descriptor of the same file
-            _output(descriptor, stdout, is_needed=True) if isinstance(stdout, io.TextIOWrapper) else stdout
-        )
-    )
+    guard.own_stdout(_reopened)
     # Ends the process like `sys.exit`, but without the interpreter's cleanup, which takes 8 ms. If a thread is still
     # running that is not a plugin's, or the output cannot be written, calls `sys.exit` itself.
     code = run(args)
@@ -98,6 +94,11 @@ def _output(descriptor: int, like: io.TextIOWrapper, *, is_needed: bool) -> Text
     return io.TextIOWrapper(buffer, like.encoding, "backslashreplace", line_buffering=lines, write_through=at_once)
 
 
+def _reopened(stdout: TextIO, descriptor: int) -> TextIO:
+    """A stream like `stdout` on another descriptor of the same file."""
+    return _output(descriptor, stdout, is_needed=True) if isinstance(stdout, io.TextIOWrapper) else stdout
+
+
 def run(args: list[str]) -> int:
     """Runs one command line, prints its error, and returns its exit code."""
     try:
@@ -120,16 +121,10 @@ def _drop_output() -> None:
 def _run(args: list[str]) -> int:
     as_json = "--json" in args[: args.index("--")] if "--" in args else "--json" in args
     try:
-        result = _answered(args)
-        return result if isinstance(result, int) else _told(result, args, as_json=as_json)
+        told = _answered(args)
+        return told if isinstance(told, int) else _told(told, args, as_json=as_json)
     except KernelError as error:
-        from navigator_kernel.config.settings import user_cache, user_state
-
-        body = error.to_dict()
-        path = str(error.data.get("path", "")) if error.data.get("errno") in UNWRITABLE else ""
-        if path.startswith((str(user_state()), str(user_cache()))):  # a file of the person's own folders
-            body["hint"] = "XDG_STATE_HOME and XDG_CACHE_HOME name folders that you can write to"
-        return _told(body, args, as_json=as_json)
+        return _told({**error.to_dict(), **_closed_home(error)}, args, as_json=as_json)
     except KeyboardInterrupt:
         return _told(Interrupted("stopped", hint="nothing is half-written").to_dict(), args, as_json=as_json)
     except (BrokenPipeError, OutputLost):
@@ -142,14 +137,32 @@ def _run(args: list[str]) -> int:
         return _told({**body, "hint": "NAVIGATOR_DEBUG=1 shows where"}, args, as_json=as_json)
 
 
+def _closed_home(error: KernelError) -> dict[str, str]:
+    """The hint for a file of the person's own folders that cannot be written: the variables that name other folders."""
+    from navigator_kernel.config.settings import user_cache, user_state
+
+    path = str(error.data.get("path", "")) if error.data.get("errno") in UNWRITABLE else ""
+    if not path.startswith((str(user_state()), str(user_cache()))):
+        return {}
+    return {"hint": "XDG_STATE_HOME and XDG_CACHE_HOME name folders that you can write to"}
+
+
 def _answered(args: list[str]) -> int | Mapping[str, Any]:
     """Runs the command; returns the exit code, or the error in the arguments. A plain question is routed without the
     command-line parser, which takes as long to import as the answer takes."""
     if args[:1] == ["route"] and args[1:] and not any(word.startswith("-") for word in args):
-        from navigator_kernel.cli.project import App
-        from navigator_kernel.cli.route.routed import answer
+        return _routed(" ".join(args[1:]))
+    return _parsed(args)
 
-        return answer(App(), " ".join(args[1:]))
+
+def _routed(question: str) -> int:
+    from navigator_kernel.cli.project import App
+    from navigator_kernel.cli.route.routed import answer
+
+    return answer(App(), question)
+
+
+def _parsed(args: list[str]) -> int | Mapping[str, Any]:
     from navigator_kernel.cli.registry import invoke
 
     return invoke(args)
@@ -158,17 +171,25 @@ def _answered(args: list[str]) -> int | Mapping[str, Any]:
 def _told(error: Mapping[str, Any], args: Sequence[str], *, as_json: bool) -> int:
     """Prints the error, for a person in their language; returns its exit code."""
     if as_json:
-        from navigator_kernel.cli.output import document
-
-        document({"error": dict(error), "exit_code": error["exit_code"]})
+        _document({"error": dict(error), "exit_code": error["exit_code"]})
     else:
-        from navigator_kernel.cli.project import spoken_in
-        from navigator_kernel.language.chinese import in_language
-
-        language = spoken_in(args)
-        for label, text in (("error: ", str(error["msg"])), ("hint: ", str(error.get("hint", "")))):
-            sys.stderr.write(f"{in_language(label, language)}{clean(in_language(text, language))}\n" if text else "")
+        _say(str(error["msg"]), str(error.get("hint", "")), args)
     return int(error["exit_code"])
+
+
+def _say(message: str, hint: str, args: Sequence[str]) -> None:
+    from navigator_kernel.cli.project import spoken_in
+    from navigator_kernel.language.chinese import in_language
+
+    language = spoken_in(args)
+    for label, text in (("error: ", message), ("hint: ", hint)):
+        sys.stderr.write(f"{in_language(label, language)}{clean(in_language(text, language))}\n" if text else "")
+
+
+def _document(body: Mapping[str, Any]) -> None:
+    from navigator_kernel.cli.output import document
+
+    document(body)
 
 
 if __name__ == "__main__":

@@ -46,10 +46,7 @@ def lines(text: str | Iterable[str]) -> None:
 def model_text(text: str) -> None:
     """Prints a model's text, on a terminal as it is meant to look."""
     if is_formatted():
-        from rich.markdown import Markdown
-
-        _screen().print(Markdown(clean(text), hyperlinks=False))
-        sys.stdout.flush()
+        _markdown(text)
     else:
         lines(text)
 
@@ -57,6 +54,13 @@ def model_text(text: str) -> None:
 def is_formatted() -> bool:
     """Whether a model's text is shown as Markdown: a terminal can move its cursor."""
     return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def _markdown(text: str) -> None:
+    from rich.markdown import Markdown
+
+    _screen().print(Markdown(clean(text), hyperlinks=False))
+    sys.stdout.flush()
 
 
 def draft(text: str, live: Live | None) -> Live:
@@ -132,7 +136,12 @@ def table(
     widths = [max(map(width, column)) for column in zip(heads, *body, strict=True)]
     limit = os.get_terminal_size().columns if sys.stdout.isatty() else None
     apart = head.index(whole) if whole and limit and sum(widths) + GAP * (len(widths) - 1) > limit else None
-    shown = _that_fit([*head], widths, limit or 0, spare, apart) if limit else list(range(len(head)))
+    shown = [at for at in range(len(head)) if at != apart]
+    for name in spare if limit else ():
+        needed = sum(widths[at] + GAP for at in shown[:-1]) + min(widths[shown[-1]], TEXT)
+        if needed <= (limit or 0):
+            break
+        shown = [at for at in shown if head[at] != name]
     for count, row in enumerate((heads, *body)):
         line = (" " * GAP).join(padded(row[at], widths[at]) for at in shown).rstrip()
         sys.stdout.write(cut(line, limit) + "\n")
@@ -144,19 +153,6 @@ def _translated(head: Sequence[str]) -> list[str]:
     from navigator_kernel.language.wording import worded
 
     return [worded("head", name, "zh") for name in head]
-
-
-def _that_fit(
-    head: Sequence[str], widths: Sequence[int], limit: int, spare: Sequence[str], apart: int | None
-) -> list[int]:
-    """The columns that fit, so that the last one has at least TEXT columns."""
-    shown = [at for at in range(len(head)) if at != apart]
-    for name in spare:
-        needed = sum(widths[at] + GAP for at in shown[:-1]) + min(widths[shown[-1]], TEXT)
-        if needed <= limit:
-            break
-        shown = [at for at in shown if head[at] != name]
-    return shown
 
 
 def style_of(wanted: str) -> Style:
@@ -174,8 +170,8 @@ def style_of(wanted: str) -> Style:
 
 def padded(text: str, columns: int) -> str:
     """`text`, cut or filled to this number of columns."""
-    held = cut(text, columns)
-    return held + " " * (columns - width(held))
+    text = cut(text, columns)
+    return text + " " * (columns - width(text))
 
 
 def width(text: str) -> int:
@@ -190,10 +186,10 @@ def cut(line: str, limit: int | None) -> str:
     """`line` in at most `limit` columns, with an ellipsis if it was cut."""
     if limit is None or width(line) <= limit:
         return line
-    kept, room = "", limit - 1
+    beginning, room = "", limit - 1
     for mark in line:
         room -= width(mark)
         if room < 0:
             break
-        kept += mark
-    return kept + "…"
+        beginning += mark
+    return beginning + "…"

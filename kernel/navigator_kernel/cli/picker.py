@@ -31,7 +31,13 @@ NAMES = 32  # maximum width of names, in columns
 
 def pick(title: str, choices: Sequence[Choice], language: Language) -> list[str] | None:
     """Lets the person mark lines. Returns the marked names in the order of `choices`; None if the person cancels."""
-    output = Vt100_Output(sys.stderr, _size, os.environ.get("TERM"), enable_cpr=False)  # not every terminal answers
+
+    def terminal_size() -> Size:
+        size = os.get_terminal_size(sys.stderr.fileno())
+        return Size(rows=size.lines or 24, columns=size.columns or 80)
+
+    terminal = os.environ.get("TERM")
+    output = Vt100_Output(sys.stderr, terminal_size, terminal, enable_cpr=False)  # not every terminal answers
     try:
         state = Marked(choices, output, language)
         typed = Buffer(multiline=False, on_text_changed=lambda buffer: state.filter(buffer.text))
@@ -72,11 +78,6 @@ def pick(title: str, choices: Sequence[Choice], language: Language) -> list[str]
     except (KeyboardInterrupt, EOFError):
         return None
     return None if marked is None else [name for name, _ in choices if name in marked]
-
-
-def _size() -> Size:
-    seen = os.get_terminal_size(sys.stderr.fileno())
-    return Size(rows=seen.lines or 24, columns=seen.columns or 80)
 
 
 class Marked(Struct):

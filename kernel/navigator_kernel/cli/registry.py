@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -88,9 +88,7 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in EVERYDAY:
-            from navigator_kernel.cli.skill.group import command as skills
-
-            return skills.get_command(ctx, EVERYDAY[cmd_name][0])
+            return _of_skills(ctx, EVERYDAY[cmd_name][0])
         if cmd_name in COMMANDS:
             module, _, name = COMMANDS[cmd_name][0].partition(":")
             found: click.Command = getattr(importlib.import_module(f"navigator_kernel.cli.{module}"), name or "command")
@@ -133,6 +131,12 @@ class Commands(click.Group):
             texts = {name: text for name, (_, text) in COMMANDS.items()}
             texts |= {name: command.get_short_help_str(200) for name, (_, command) in plugin_commands(ctx).items()}
             formatter.write_dl(sorted(texts.items()))
+
+
+def _of_skills(ctx: click.Context, name: str) -> click.Command | None:
+    from navigator_kernel.cli.skill.group import command as skills
+
+    return skills.get_command(ctx, name)
 
 
 def plugin_commands(ctx: click.Context) -> Mapping[str, tuple[str, click.Command]]:
@@ -189,8 +193,16 @@ def navigator(ctx: click.Context, *, root: str | None, language: str | None, sty
 
 def invoke(args: list[str]) -> int | Mapping[str, Any]:
     """Runs a command line and returns its exit code."""
+
+    def formatter_for(_: click.Context, **size: Any) -> click.HelpFormatter:
+        """Makes the layout of help in the language of the command line; click calls it as a method of a context."""
+        from navigator_kernel.cli.chinese_help import ChineseHelp
+        from navigator_kernel.cli.project import spoken_in
+
+        return ChineseHelp(**size) if spoken_in(args) == "zh" else click.HelpFormatter(**size)
+
     formatter = click.Context.formatter_class
-    click.Context.formatter_class = _formatter_for(args)
+    click.Context.formatter_class = cast("Any", formatter_for)
     try:
         code = navigator.main(args=args, prog_name="navigator", standalone_mode=False)
     except click.exceptions.Exit as error:
@@ -213,18 +225,6 @@ def invoke(args: list[str]) -> int | Mapping[str, Any]:
     finally:
         click.Context.formatter_class = formatter
     return code if isinstance(code, int) else 0
-
-
-def _formatter_for(args: list[str]) -> Any:
-    """What makes the layout of help, in the language of the command line; click calls it as a method of a context."""
-
-    def formatter(_: click.Context, **size: Any) -> click.HelpFormatter:
-        from navigator_kernel.cli.chinese_help import ChineseHelp
-        from navigator_kernel.cli.project import spoken_in
-
-        return ChineseHelp(**size) if spoken_in(args) == "zh" else click.HelpFormatter(**size)
-
-    return formatter
 
 
 def _meant(word: str, context: click.Context) -> str:

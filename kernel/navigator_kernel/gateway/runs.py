@@ -78,9 +78,12 @@ class Runs:
         self._busy[run.session] = name
         listeners = (feed.put,) if self._tracing is None else (feed.put, self._tracing())
 
+        def missed(error: Busy) -> None:
+            logging.getLogger("navigator").warning("%s; this turn is not in its history", error.message)
+
         async def take(turns: Turns) -> Reply:
             message, session = asked(turns)
-            return await turns.take(message, session, listeners, keep="always", run=name, missed=_missed, allow=allow)
+            return await turns.take(message, session, listeners, keep="always", run=name, missed=missed, allow=allow)
 
         def end(done: Future[Reply]) -> None:
             with suppress(RuntimeError):  # the loop is closed: the server has ended
@@ -141,7 +144,3 @@ def may_approve(caller: Caller, resumed: Resumed) -> None:
         raise Refused("a lasting approval is given at the terminal", hint=hint)
     if not caller.may("approve"):
         raise Refused("this token may not approve", hint="use a token with the role approve", reason="role")
-
-
-def _missed(error: Busy) -> None:
-    logging.getLogger("navigator").warning("%s; this turn is not in its history", error.message)

@@ -110,6 +110,11 @@ def application(gateway: Gateway, places: Sequence[str]) -> Starlette:
             task.cancel()
         await asyncio.wait(background)
 
+    async def http_error(_: Request, error: Exception) -> ProblemResponse:
+        if isinstance(error, HTTPException) and error.status_code == 405:
+            return ProblemResponse(405, "method", "this address does not support the method", headers=error.headers)
+        return not_found()
+
     requests = OpenRequests(gateway.tokens)
     access = Middleware(
         Access,
@@ -124,14 +129,8 @@ def application(gateway: Gateway, places: Sequence[str]) -> Starlette:
         routes=[*page_routes(), *routes_of(endpoints_of(gateway), gateway)],
         middleware=[Middleware(OpenAIErrors), access],
         lifespan=lifespan,
-        exception_handlers={HTTPException: _http_error},
+        exception_handlers={HTTPException: http_error},
     )
-
-
-async def _http_error(_: Request, error: Exception) -> ProblemResponse:
-    if isinstance(error, HTTPException) and error.status_code == 405:
-        return ProblemResponse(405, "method", "this address does not support the method", headers=error.headers)
-    return not_found()
 
 
 def serve(

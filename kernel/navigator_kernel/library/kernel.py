@@ -172,12 +172,15 @@ class Kernel:
     def _begin(self, asked: Asked, keep: Keep, session: str | None, agreed: Sequence[str] = ()) -> Run:
         name = self._project.ids.new()
 
+        def missed(error: Busy) -> None:
+            logging.getLogger("navigator").warning("%s; this turn is not in its history", error.message)
+
         async def take(told: Listener) -> Reply:
             self._running[name] = run
             try:
                 async with self._turn(session):
                     return await self._turns.take(
-                        *asked(self._turns), (told,), keep=keep, run=name, agreed=agreed, missed=_missed
+                        *asked(self._turns), (told,), keep=keep, run=name, agreed=agreed, missed=missed
                     )
             finally:
                 del self._running[name]
@@ -238,10 +241,6 @@ def _named(root: Path, name: str) -> Path:
     if not path.is_file():
         raise NotFound(f"no file is called {name!r}", hint="paths start at the project's folder")
     return path
-
-
-def _missed(error: Busy) -> None:
-    logging.getLogger("navigator").warning("%s; this turn is not in its history", error.message)
 
 
 def _missing(package: str) -> NotLoadable:

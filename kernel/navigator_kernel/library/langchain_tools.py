@@ -21,16 +21,13 @@ def langchain_tools(calls: SkillCalls) -> list[StructuredTool]:
 
 
 def _tool(calls: SkillCalls, spec: ToolSpec) -> StructuredTool:
-    async def called(**arguments: Any) -> tuple[str, Approval | None]:
-        told = await calls.call(spec.name, arguments)
-        return told.text, told.approval
-
-    def waited(**arguments: Any) -> tuple[str, Approval | None]:
-        return asyncio.run(called(**arguments))
+    async def call(**arguments: Any) -> tuple[str, Approval | None]:
+        result = await calls.call(spec.name, arguments)
+        return result.text, result.approval
 
     return StructuredTool.from_function(
-        func=waited,
-        coroutine=called,
+        func=lambda **arguments: asyncio.run(call(**arguments)),
+        coroutine=call,
         name=spec.name,
         description=spec.description,
         args_schema=dict(spec.schema),

@@ -92,6 +92,10 @@ def _problem(error: Exception, headers: Mapping[str, str]) -> Exception:
             return HttpProblem(403, "default_project", str(error))
         case ValueError():
             return HttpProblem(422, "invalid", str(error))
+    return _database_problem(error)
+
+
+def _database_problem(error: Exception) -> Exception:
     from sqlalchemy.exc import OperationalError
 
     if not isinstance(error, OperationalError):

@@ -198,8 +198,12 @@ def take_turn(app: App, message: Message, session: Session, listeners: Sequence[
     ended_by: list[signal.Signals] = []
     stopped: list[Reply] = []
     when: Keep = "always" if keep else "waiting"
+
+    def missed(error: Busy) -> None:
+        note(f"note: {error.message}; this turn is not in its history")
+
     turn = app.turns.take(
-        replace(message, allow=app.allow), session, listeners, keep=when, missed=_missed, stopped=stopped.append
+        replace(message, allow=app.allow), session, listeners, keep=when, missed=missed, stopped=stopped.append
     )
     try:
         return asyncio.run(_stoppable(turn, ended_by))
@@ -216,10 +220,6 @@ def is_answer(message: Message, session: Session) -> bool:
     """Whether the message says yes or no to what `session` waits for."""
     resumed = resume(message, session)
     return resumed.approved is not None or resumed.declined
-
-
-def _missed(error: Busy) -> None:
-    note(f"note: {error.message}; this turn is not in its history")
 
 
 async def _stoppable(turn: Coroutine[Any, Any, Reply], ended_by: list[signal.Signals]) -> Reply:

@@ -146,9 +146,9 @@ def _attempt(
 ) -> tuple[Reply | None, int]:
     """The reply and its exit code. None, with `code` or the error's, for a turn that was stopped or failed; Interrupted
     if a signal ends the program."""
-    try:
-        from navigator_kernel.cli.chat.ask import take_turn
+    from navigator_kernel.cli.chat.ask import take_turn
 
+    try:
         attended = is_attended() and not shown.quiet
         message = Message(
             text=text,
@@ -178,6 +178,8 @@ def _attempt(
 def _own(
     app: App, word: str, rest: str, session: Session, shown: Shown, replies: Sequence[Reply], language: Language
 ) -> None:
+    from navigator_kernel.adapters.models.providers import check_provider, spelled_out
+    from navigator_kernel.skills.catalog.search import search
     from navigator_kernel.why import readable_lines
 
     match word:
@@ -187,8 +189,6 @@ def _own(
             lines(list(shown.costs(language)))
         case "/model":
             # Sets the model for this conversation only (`navigator model use` is permanent), and shows the current one
-            from navigator_kernel.adapters.models.providers import check_provider, spelled_out
-
             if rest:
                 try:
                     check_provider(spelled_out(rest, app.settings.models)[0], app.settings.models)
@@ -201,8 +201,6 @@ def _own(
         case "/skill":
             lines([session.sticky.target if session.sticky else say("chat.free", language)])
         case "/skills":
-            from navigator_kernel.skills.catalog.search import search
-
             skills = app.project.catalogue.list_resources()
             listed = [hit.skill for hit in search(skills, rest, {})] if rest else [*skills]
             rows = [

@@ -20,12 +20,10 @@ from navigator_kernel.text import Language, clean, lazy_compile, suggestions
 WIDEST = 100  # columns: longer lines are hard to read
 
 
-def _names(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
-    return [name for name in page_files() if name.startswith(typed)]
-
-
 @click.command("docs")
-@click.argument("page", required=False, shell_complete=_names)
+@click.argument(
+    "page", required=False, shell_complete=lambda _c, _p, typed: [one for one in page_files() if one.startswith(typed)]
+)
 @json_option
 @pass_app
 def command(app: App, *, page: str | None, as_json: bool) -> None:
@@ -41,20 +39,25 @@ def command(app: App, *, page: str | None, as_json: bool) -> None:
     if as_json:
         document({"page": shown.name, "title": shown.title, "text": shown.text})
     elif sys.stdout.isatty():
-        from rich.console import Console
-        from rich.markdown import Markdown
-
-        size = os.get_terminal_size()
-        console = Console(width=min(size.columns, WIDEST))
-        with console.capture() as captured:
-            console.print(Markdown(clean(shown.text), hyperlinks=False))
-        text = captured.get()
-        if text.count("\n") < size.lines:
-            click.echo(text, nl=False)
-        else:
-            click.echo_via_pager(text)
+        _show(shown.text)
     else:
         lines(shown.text.removesuffix("\n"))
+
+
+def _show(text: str) -> None:
+    """Renders Markdown, in a pager if it is longer than the terminal."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    size = os.get_terminal_size()
+    console = Console(width=min(size.columns, WIDEST))
+    with console.capture() as captured:
+        console.print(Markdown(clean(text), hyperlinks=False))
+    shown = captured.get()
+    if shown.count("\n") < size.lines:
+        click.echo(shown, nl=False)
+    else:
+        click.echo_via_pager(shown)
 
 
 # Finds the pages of this release and reads them for a terminal: `docs/` in the source tree, else in the package.

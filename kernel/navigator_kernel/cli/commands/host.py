@@ -97,6 +97,7 @@ def install(app: App, *, host: str, hide_skills: bool, dry_run: bool, undo: bool
 
     Your own files for Codex, Copilot CLI, goose, Kimi Code and Windsurf; the project's for the others.
     """
+    from navigator_kernel.evals.lint import listings
     from navigator_kernel.hosts.hosts import hiding, hosts
 
     held = hosts(app.root)[host]
@@ -124,8 +125,6 @@ def install(app: App, *, host: str, hide_skills: bool, dry_run: bool, undo: bool
     if not skills or hide_skills:
         return
     # What the skills cost that Claude Code itself lists
-    from navigator_kernel.evals.lint import listings
-
     try:
         shown = {name for change in installer.install(hiding(held, list(skills))) for name in change.names}
     except KernelError:  # the setting has an unexpected form

@@ -32,6 +32,8 @@ from navigator_kernel.text import clean, lazy_compile, numbered, shorten, strip_
 from navigator_kernel.values.mcp import McpServer, OfferedTool, server_from
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.request import Message, Session
 
@@ -59,10 +61,11 @@ def serve(app: App, *, http: bool, host: str, port: int, check: bool, as_json: b
 
     Over HTTP a token is asked for: NAVIGATOR_MCP_TOKEN, or one that is made once and kept in a file of yours.
     """
+    from navigator_kernel.bootstrap.turns import MOST
+    from navigator_kernel.mcp_server.skill_resources import SkillResources
+
     if check:
         # Lists the skills that are resources: those that follow the open specification. `route` finds all skills.
-        from navigator_kernel.mcp_server.skill_resources import SkillResources
-
         every = sorted(skill.name for skill in app.project.catalogue.list_resources() if skill.type == "skill")
         served = SkillResources(app.project.catalogue).served()
         left_out = [name for name in every if name not in served]
@@ -76,12 +79,9 @@ def serve(app: App, *, http: bool, host: str, port: int, check: bool, as_json: b
         return
     if as_json and not http:
         raise UsageProblem("the protocol uses stdout, so there is no JSON document", hint="--json goes with --http")
-    from navigator_kernel.bootstrap.turns import MOST
-
     try:
         from navigator_kernel.mcp_server.server import KernelTools, mcp_server
         from navigator_kernel.mcp_server.server import serve as over_http
-        from navigator_kernel.mcp_server.skill_resources import SkillResources
     except ImportError as error:
         hint = "pip install 'navigator-kernel[mcp]'"
         raise NotLoadable("MCP needs the extra 'mcp', which is not installed", hint=hint) from error
@@ -649,16 +649,20 @@ def _progress(*, quiet: bool) -> Iterator[Any]:
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with _bar() as bar:
         task = bar.add_task("", total=None)
 
         async def progress(done: float, of: float | None, message: str | None) -> None:
             bar.update(task, completed=done, total=of, description=clean(message or "", lines=False))
 
         yield progress
+
+
+def _bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return Progress(console=Console(stderr=True), transient=True)
 
 
 def _show(answer: Mapping[str, Any]) -> None:

@@ -77,15 +77,15 @@ def listed(app: App, *, as_json: bool) -> None:
 @pass_app
 def tested(app: App, *, name: str, as_json: bool) -> None:
     """Test a model with one word and one tool call, and store how it uses tools."""
-    models = app.settings.models
-    wanted = name or models.default
-    if not wanted:
-        raise NotFound("no model is set", hint="navigator model use PROVIDER:MODEL, or name one here")
     import asyncio
 
     from navigator_kernel.adapters.models.chat_model import WireModel
     from navigator_kernel.agent_loop.models import LIMIT, TOKENS, WORD, tooling
 
+    models = app.settings.models
+    wanted = name or models.default
+    if not wanted:
+        raise NotFound("no model is set", hint="navigator model use PROVIDER:MODEL, or name one here")
     connection, words, began = WireModel(wanted, models), list[float](), time.monotonic()
 
     async def test() -> tuple[str, str, dict[str, float | None], Tooling, Spent]:

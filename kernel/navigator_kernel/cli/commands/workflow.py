@@ -12,7 +12,7 @@ from navigator_kernel.cli.output import document, is_attended, lines, note, say_
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.values.packet import FORMATS
-from navigator_kernel.values.request import Message, Session
+from navigator_kernel.values.request import Message
 from navigator_kernel.values.workflow import WorkflowRun, outline, plan_to_dict
 
 
@@ -172,19 +172,15 @@ def abort(app: App, *, token: str, as_json: bool) -> None:
 def _agreed(app: App, held: WorkflowRun, subject: str, *, yes: bool, as_json: bool) -> int:
     """Approves `subject` of a run from its session. Busy while another process follows the run: a turn would wait for
     the session first."""
+    from navigator_kernel.cli.chat.ask import Dialogue
 
     with app.bare.journal.hold(held.token):
         pass
-    said, session = app.turns.workflow_answer(held, subject)
-    return _turn(app, "yes" if app.language == "en" else said.text, session, yes=yes, as_json=as_json)
-
-
-def _turn(app: App, said: str, session: Session, *, yes: bool, as_json: bool) -> int:
-    from navigator_kernel.cli.chat.ask import Dialogue
-
+    answer, session = app.turns.workflow_answer(held, subject)
+    text = "yes" if app.language == "en" else answer.text
     form, attended = app.settings.format, is_attended() and not as_json
     asked = FORMATS.get(form, "detail")
-    message = Message(text=said, consent=yes, format=asked, language=app.language, attended=attended)
+    message = Message(text=text, consent=yes, format=asked, language=app.language, attended=attended)
     return Dialogue(app=app, form=form, as_json=as_json, kept=session.turn > 0).send(message, session)
 
 

@@ -18,6 +18,10 @@ def begin_index(app: App, installed: int) -> None:
     question that comes meanwhile waits for it; one that finds no index builds it itself."""
     if installed < LARGE or not is_asked() or os.environ.get("CI") or app.settings.index == "off":
         return
+    _begin(app)
+
+
+def _begin(app: App) -> None:
     from navigator_kernel.daemon.client import begin
 
     with suppress(OSError):

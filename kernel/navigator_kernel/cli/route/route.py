@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -61,41 +62,53 @@ def command(
     if teach is not None or lessons or forget:
         taught(app, text, teach=teach, forget=forget, as_json=as_json)
         return
-    if text and serve:
-        raise UsageProblem("--serve takes no message", hint=f"navigator route --resident {shlex.quote(text)}")
-    if text and index:
-        raise UsageProblem("--index takes no message", hint=f"navigator route {shlex.quote(text)}")
     if serve:
-        from navigator_kernel.cli.route.resident import serve as answer
-
-        def ready(path: Path) -> None:
-            if as_json:
-                document({"socket": str(path)})
-            else:
-                note(f"answering at {path}")
-            sys.stdout.flush()
-
-        answer(app, routed, idle=idle, ready=ready)
+        _stay(app, text, idle, as_json=as_json)
         return
     if index:
-        from navigator_kernel.cli.route.index import make_index
-
-        count = make_index(app)
-        if as_json:
-            document({"skills": count, "exit_code": 0})
-        else:
-            note(f"{numbered(count, 'skill')} in the index")
+        _index(app, text, as_json=as_json)
         return
-    routing = None
-    if resident and text.strip() and not any(app.flags.values()):
-        from navigator_kernel.daemon.client import ask
-
-        routing = ask(text, str(app.root), k, start=True)
+    routing = _from_resident(app, text, k) if resident else None
     routing = routing or routed(app, text, k)
     if as_json:
         document(routing)
     else:
         show(routing, explain=explain)
+
+
+def _from_resident(app: App, text: str, k: int) -> dict[str, Any] | None:
+    """The route from the resident process, or None if it does not answer."""
+    from navigator_kernel.daemon.client import ask
+
+    return ask(text, str(app.root), k, start=True) if text.strip() and not any(app.flags.values()) else None
+
+
+def _index(app: App, text: str, *, as_json: bool) -> None:
+    from navigator_kernel.cli.route.index import make_index
+
+    if text:
+        raise UsageProblem("--index takes no message", hint=f"navigator route {shlex.quote(text)}")
+    count = make_index(app)
+    if as_json:
+        document({"skills": count, "exit_code": 0})
+    else:
+        note(f"{numbered(count, 'skill')} in the index")
+
+
+def _stay(app: App, text: str, idle: int, *, as_json: bool) -> None:
+    from navigator_kernel.cli.route.resident import serve
+
+    if text:
+        raise UsageProblem("--serve takes no message", hint=f"navigator route --resident {shlex.quote(text)}")
+
+    def ready(path: Path) -> None:
+        if as_json:
+            document({"socket": str(path)})
+        else:
+            note(f"answering at {path}")
+        sys.stdout.flush()
+
+    serve(app, routed, idle=idle, ready=ready)
 
 
 # Adds, lists and removes examples: messages that the person confirmed for a skill.

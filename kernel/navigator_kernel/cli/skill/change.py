@@ -170,12 +170,16 @@ def _installed(
         choices = problem.data.get("choices")
         if not choices:
             raise
+    return install(_picked(app, choices, source), options)
+
+
+def _picked(app: App, choices: Sequence[tuple[str, str]], source: str) -> list[str]:
     from navigator_kernel.cli.picker import pick
 
     picked = pick(say("pick.title", app.spoken, count=len(choices), source=source), choices, app.spoken)
     if picked is None:
         raise Interrupted("nothing was installed", hint="--skill NAME or --all chooses without asking")
-    return install(picked, options)
+    return picked
 
 
 @click.command("uninstall")
@@ -306,36 +310,7 @@ def outdated(app: App, /, *, names: tuple[str, ...], folder: Path | None, as_jso
     with busy(app, "outdated", quiet=as_json) as lifecycle:
         result = lifecycle.outdated(names, InstallOptions(**given), diffs=folder is not None, plans=plans)
     if folder is not None and plans is not None:
-        # Writes `NAME.json` for each skill with an update, and returns how many. `evals` are the figures of the
-        # update's own evals with its new description, null if it has none; `problem` says why the update would be
-        # refused.
-        from navigator_kernel.cli.skill.eval import tried
-        from navigator_kernel.evals.cases import cases_in
-        from navigator_kernel.evals.score import score
-
-        writer = FolderWriter([folder])
-        writer.make_folder(folder)
-        updates = [update for update in result.skills if update.state in {"changed", "moved"} and update.name in plans]
-        for update in updates:
-            plan, here, figures = plans[update.name], app.bare.catalogue.find(update.name), None
-            with TemporaryDirectory(prefix="navigator-") as scratch:
-                evals, index, inner = Path(scratch) / "evals", Path(scratch) / "index", FolderWriter([Path(scratch)])
-                inner.make_folder(index)
-                for path, data in plan.contents.items():
-                    above, _, file = path.rpartition("/")
-                    if above == "evals" and file.endswith(".json"):
-                        inner.write(evals / file, data)
-                cases, _ = cases_in(update.name, evals)
-                if cases and here is not None:
-                    place = {"path": here.path, "folder": here.folder, "level": here.level, "enabled": here.enabled}
-                    skill = replace(plan.skill, name=update.name, **place)
-                    figures = score(tried(app.bare, cases, app.settings, [skill], index)).to_dict()
-            source = clean(plan.receipt.source, lines=False)
-            more = {"source": source, "ref": plan.receipt.ref, "digest": plan.receipt.digest, "evals": figures}
-            body = {"v": 1, **to_builtins(update), **more}
-            text = json.dumps(body, ensure_ascii=False, indent=1)
-            writer.write(folder / f"{update.name}.json", f"{text}\n".encode("utf-8", errors="backslashreplace"))
-        count = len(updates)
+        count = _write_updates(app, result, plans, folder)
         note(f"{numbered(count, 'file')} written to {str(folder)!r}")
     return _show_outdated(app, result, as_json=as_json)
 
@@ -367,6 +342,38 @@ def _show_outdated(app: App, result: OutdatedResult, *, as_json: bool) -> int:
     elif missing:
         note(say("outdated.missing", language, count=say("count.skills", language, count=len(missing))))
     return code
+
+
+def _write_updates(app: App, result: OutdatedResult, plans: Mapping[str, PlannedSkill], folder: Path) -> int:
+    """Writes `NAME.json` for each skill with an update, and returns how many. `evals` are the figures of the update's
+    own evals with its new description, null if it has none; `problem` says why the update would be refused."""
+    from navigator_kernel.cli.skill.eval import tried
+    from navigator_kernel.evals.cases import cases_in
+    from navigator_kernel.evals.score import score
+
+    writer = FolderWriter([folder])
+    writer.make_folder(folder)
+    updates = [update for update in result.skills if update.state in {"changed", "moved"} and update.name in plans]
+    for update in updates:
+        plan, here, figures = plans[update.name], app.bare.catalogue.find(update.name), None
+        with TemporaryDirectory(prefix="navigator-") as scratch:
+            evals, index, inner = Path(scratch) / "evals", Path(scratch) / "index", FolderWriter([Path(scratch)])
+            inner.make_folder(index)
+            for path, data in plan.contents.items():
+                above, _, file = path.rpartition("/")
+                if above == "evals" and file.endswith(".json"):
+                    inner.write(evals / file, data)
+            cases, _ = cases_in(update.name, evals)
+            if cases and here is not None:
+                place = {"path": here.path, "folder": here.folder, "level": here.level, "enabled": here.enabled}
+                skill = replace(plan.skill, name=update.name, **place)
+                figures = score(tried(app.bare, cases, app.settings, [skill], index)).to_dict()
+        source = clean(plan.receipt.source, lines=False)
+        more = {"source": source, "ref": plan.receipt.ref, "digest": plan.receipt.digest, "evals": figures}
+        body = {"v": 1, **to_builtins(update), **more}
+        text = json.dumps(body, ensure_ascii=False, indent=1)
+        writer.write(folder / f"{update.name}.json", f"{text}\n".encode("utf-8", errors="backslashreplace"))
+    return len(updates)
 
 
 @click.command("rollback")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
     from navigator_kernel.model_ports import ChatModel
     from navigator_kernel.skills.lifecycle import Examples, Lifecycle
-    from navigator_kernel.values.resource import SkillDef
 
 ELSEWHERE = ("what is the weather tomorrow", "明天天气怎么样")  # messages for no skill of a project
 
@@ -137,39 +135,35 @@ def _written(
 ) -> dict[str, Any]:
     """Returns `{skills, failed, requests, input_tokens, …}`; raises the first failure if every skill failed."""
     from navigator_kernel.cli.model_asked import agreed_model, asked_model
-    from navigator_kernel.routing.skill_writer import EXAMPLES
+    from navigator_kernel.routing.skill_writer import EXAMPLES, write_examples
 
     catalogue = app.bare.catalogue
     skills = [skill for name in names if (skill := catalogue.find(name)) is not None]
     if not skills:
         return {"skills": [], "failed": {}, **Spent().to_dict()}
     model = agreed_model(app, model_name, EXAMPLES, skills, sure=sure, as_json=as_json)
-    done, failed, spent = asked_model(app, model, partial(_asked, skills, lifecycle, quiet=as_json))
+    done: list[Examples] = []
+    failed: dict[str, KernelError] = {}
+
+    async def write_all(model: ChatModel) -> Spent:
+        """Stores the examples of each skill immediately, so that an interruption loses none."""
+        spent = Spent()
+        for skill in skills:
+            try:
+                examples, cost = await write_examples(model, skill)
+            except KernelError as error:
+                failed[skill.name] = error
+                if not as_json:
+                    note(f"{skill.name}: {error.message}")
+                continue
+            spent += cost
+            done.append(lifecycle.examples(skill.name, examples))
+        return spent
+
+    spent = asked_model(app, model, write_all)
     if not done:
         raise next(iter(failed.values()))
     return {"skills": done, "failed": {name: error.message for name, error in failed.items()}, **spent.to_dict()}
-
-
-async def _asked(
-    skills: Sequence[SkillDef], lifecycle: Lifecycle, model: ChatModel, *, quiet: bool
-) -> tuple[list[Examples], dict[str, KernelError], Spent]:
-    """Asks for examples and stores those of each skill immediately, so that an interruption loses none."""
-    from navigator_kernel.routing.skill_writer import write_examples
-
-    done: list[Examples] = []
-    failed: dict[str, KernelError] = {}
-    spent = Spent()
-    for skill in skills:
-        try:
-            examples, cost = await write_examples(model, skill)
-        except KernelError as error:
-            failed[skill.name] = error
-            if not quiet:
-                note(f"{skill.name}: {error.message}")
-            continue
-        spent += cost
-        done.append(lifecycle.examples(skill.name, examples))
-    return done, failed, spent
 
 
 COMMANDS: Mapping[str, click.Command] = {"learn": learn, "new": new}

@@ -54,6 +54,9 @@ def optimize(app: App, *, name: str, model_name: str, yes: bool, as_json: bool) 
     Proposals are made from the skill's own text, with --model also by the model. Each one is tried on the evals of all
     skills and on the examples of this one. The best is shown with the messages that change. Nothing is written.
     """
+    from navigator_kernel.cli.model_asked import agreed_model, asked_model
+    from navigator_kernel.routing.skill_writer import DESCRIPTIONS, SHOWN, write_descriptions
+
     project = app.bare
     skill = skill_names.named(project.catalogue, name)
     every = [one for one in project.catalogue.list_resources() if one.type == "skill"]
@@ -67,9 +70,6 @@ def optimize(app: App, *, name: str, model_name: str, yes: bool, as_json: bool) 
     asked: tuple[str, ...] = ()
     spent = Spent()
     if model_name:
-        from navigator_kernel.cli.model_asked import agreed_model, asked_model
-        from navigator_kernel.routing.skill_writer import DESCRIPTIONS, SHOWN, write_descriptions
-
         wanted = [one.query for one in cases if one.wanted == bare.name][:SHOWN]
         others = [one.query for one in cases if one.wanted != bare.name]
         words = {*bare.description.casefold().split()}

@@ -160,6 +160,12 @@ def busy(app: App, operation: str, *, quiet: bool, source: str = "") -> Iterator
     if quiet or not sys.stderr.isatty():
         yield lifecycle
         return
+    with _spinner(app, operation, source) as lifecycle.deps.progress:
+        yield lifecycle
+
+
+@contextmanager
+def _spinner(app: App, operation: str, source: str) -> Iterator[Callable[[int, int], None]]:
     from rich.console import Console
     from rich.text import Text
 
@@ -168,14 +174,13 @@ def busy(app: App, operation: str, *, quiet: bool, source: str = "") -> Iterator
     def line(text: str) -> Text:
         return Text(clean(text, lines=False), no_wrap=True, overflow="ellipsis")
 
-    with Console(stderr=True).status(line(what)) as status:
+    with Console(stderr=True).status(line(what)) as shown:
 
         def show(done: int, of: int) -> None:
             if of > 1:
-                status.update(line(f"{what}: {done}/{of}"))
+                shown.update(line(f"{what}: {done}/{of}"))
 
-        lifecycle.deps.progress = show
-        yield lifecycle
+        yield show
 
 
 def show_json(result: Struct, **more: Any) -> None:

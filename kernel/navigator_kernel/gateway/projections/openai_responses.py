@@ -20,7 +20,6 @@ from navigator_kernel.gateway.projections.openai_sessions import (
 )
 from navigator_kernel.gateway.projections.openai_turn import OpenAITurn, TurnFailed, TurnResponse, WholeAnswer, begin
 from navigator_kernel.gateway.streams.sse import EventStreamResponse
-from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.http.endpoint import Call, Endpoint, HttpProblem
 from navigator_kernel.values.http.sse import PING, frame
 
@@ -125,7 +124,15 @@ class _Answer:
             status, error = "failed", {"code": "server_error", "message": failed.message, "type": failed.code}
         for event in self._items.close():
             yield self._frame(event)
-        self._last = {**self._response(status), "error": error, "usage": _usage(self._turn.spent)}
+        spent = self._turn.spent
+        usage = {  # of all model requests of the turn; models do not report how much of it was reasoning
+            "input_tokens": spent.input,
+            "input_tokens_details": {"cached_tokens": spent.cached, "cache_write_tokens": 0},
+            "output_tokens": spent.output,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": spent.input + spent.output,
+        }
+        self._last = {**self._response(status), "error": error, "usage": usage}
         yield self._frame({"type": f"response.{status}", "response": self._last})
 
     def token_ended(self) -> bytes:
@@ -160,17 +167,6 @@ class _Answer:
             "usage": None,
             "user": asked.user,
         }
-
-
-def _usage(spent: Spent) -> dict[str, Any]:
-    """The usage of all model requests of the turn; models do not report how much of it was reasoning."""
-    return {
-        "input_tokens": spent.input,
-        "input_tokens_details": {"cached_tokens": spent.cached, "cache_write_tokens": 0},
-        "output_tokens": spent.output,
-        "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": spent.input + spent.output,
-    }
 
 
 ENDPOINTS = (
