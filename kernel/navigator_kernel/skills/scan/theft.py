@@ -277,9 +277,9 @@ def _leaks(text: str, about: str, saved: dict[str, frozenset[_Secret]]) -> Itera
             if _ANSWER.search(one.text):  # what a service answers is not what it was asked with
                 given = set()
             carriers |= {name: carriers.get(name, frozenset()) | _named(name, secrets, clients) for name in given}
-            for hit in () if is_sink else (*_SAVED.finditer(one.text), *_WRITTEN.finditer(one.text)):
-                if len(hit["file"]) > 4:
-                    saved[hit["file"]] = saved.get(hit["file"], frozenset()) | secrets
+            writes = () if is_sink else (*_SAVED.finditer(one.text), *_WRITTEN.finditer(one.text))
+            files = [hit["file"] for hit in writes if len(hit["file"]) > 4]
+            saved |= {file: saved.get(file, frozenset()) | secrets for file in files}
         elif "\n" not in one.text:
             own |= {name for name in given if name.isupper()}
         if not secrets:
