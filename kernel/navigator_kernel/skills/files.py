@@ -16,7 +16,7 @@ from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from navigator_kernel.values.resource import Diagnostic
@@ -89,31 +89,36 @@ def convert(path: Path, out: Path | None, managed: Sequence[Path], *, force: boo
 def validate_at(path: Path, *, strict: bool) -> ValidateResult:
     """Checks the file, the SKILL.md of a folder, or those of all skills below it; examples and tests only if there is
     nothing else."""
-    several = path.is_dir() and not any(file.name.lower() == "skill.md" for file in path.iterdir())
-    paths = _manifests_below(path) if several else [_manifest(path)]
-    skills = [_validated(one, strict=strict) for one in paths]
-    errors = sum(finding["level"] == "error" for one in skills for finding in one.findings)
+    from navigator_kernel.adapters.sources.local import FolderSource
+    from navigator_kernel.skills.source.discover import find_skills
+
+    if path.is_dir() and not any(file.name.lower() == "skill.md" for file in path.iterdir()):
+        with FolderSource(path) as tree:
+            below = find_skills(tree.entries, top=path.name)
+        chosen = [skill for skill in below if skill.role == "skill"] or below
+        paths = [path / skill.manifest.path for skill in chosen]
+    else:
+        paths = [_manifest(path)]
+    skills = [_validated(manifest, strict=strict) for manifest in paths]
+    errors = sum(finding["level"] == "error" for skill in skills for finding in skill.findings)
     code = 1 if errors else 0
     return ValidateResult(count=len(skills), errors=errors, strict=strict, skills=skills, exit_code=code)
 
 
-def _manifests_below(path: Path) -> list[Path]:
-    from navigator_kernel.adapters.sources.local import FolderSource
-    from navigator_kernel.skills.source.discover import find_skills
-
-    with FolderSource(path) as tree:
-        skills = find_skills(tree.entries, top=path.name)
-    chosen = [skill for skill in skills if skill.role == "skill"] or skills
-    return [path / skill.manifest.path for skill in chosen]
-
-
 def form_findings(path: Path, *, strict: bool) -> list[Diagnostic]:
     """The rules that the manifest at `path` breaks, which `validate` and `eval` judge alike."""
+    from navigator_kernel.adapters.sources.local import FolderSource
     from navigator_kernel.skills.formats.validate import validate
+    from navigator_kernel.skills.source.discover import REGULAR
 
-    whole = path.name.lower() == "skill.md"
-    files = _files(path.parent) if whole else {}
-    return validate(read_bounded(path, _LIMIT), path.parent.name if whole else path.stem, files, strict=strict)
+    if path.name.lower() != "skill.md":
+        return validate(read_bounded(path, _LIMIT), path.stem, {}, strict=strict)
+    with FolderSource(path.parent) as tree:
+        paths = [entry.path for entry in tree.entries if entry.kind != "tree"]
+        evals = [entry for entry in tree.entries if entry.path.endswith(("evals.json", "trigger-eval.json"))]
+        read = [entry.oid for entry in evals if entry.mode in REGULAR]
+        files = {**dict.fromkeys(paths), **tree.contents(read, each=_LIMIT, total=4 * _LIMIT)}
+    return validate(read_bounded(path, _LIMIT), path.parent.name, files, strict=strict)
 
 
 def _validated(path: Path, *, strict: bool) -> ValidatedSkill:
@@ -124,25 +129,12 @@ def _validated(path: Path, *, strict: bool) -> ValidatedSkill:
     with suppress(KernelError):
         skill = read_manifest(read_bounded(path, _LIMIT), path=path, folder=path.parent)
         notes += description_findings(skill, strict=strict)
-    findings = [_finding(one) for one in notes]
-    ok = not any(one["level"] == "error" for one in findings)
+    findings = [
+        {key: value if key == "line" else clean(str(value), lines=False) for key, value in note.to_dict().items()}
+        for note in notes
+    ]
+    ok = not any(finding["level"] == "error" for finding in findings)
     return ValidatedSkill(name=clean(name, lines=False), path=str(path), ok=ok, findings=findings)
-
-
-def _files(folder: Path) -> Mapping[str, bytes | None]:
-    """Every file of a skill by its path, with the bytes of its evals only, as these are checked too."""
-    from navigator_kernel.adapters.sources.local import FolderSource
-    from navigator_kernel.skills.source.discover import REGULAR
-
-    with FolderSource(folder) as tree:
-        paths = [entry.path for entry in tree.entries if entry.kind != "tree"]
-        evals = [entry for entry in tree.entries if entry.path.endswith(("evals.json", "trigger-eval.json"))]
-        read = [entry.oid for entry in evals if entry.mode in REGULAR]
-        return {**dict.fromkeys(paths), **tree.contents(read, each=_LIMIT, total=4 * _LIMIT)}
-
-
-def _finding(one: Diagnostic) -> dict[str, Any]:
-    return {key: value if key == "line" else clean(str(value), lines=False) for key, value in one.to_dict().items()}
 
 
 def _manifest(path: Path) -> Path:

@@ -10,7 +10,7 @@ own service.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.skills.scan.context import blanked, is_aside, line_at, open_mark
@@ -210,10 +210,10 @@ def findings(files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
     for path, text in joined.items():  # what it sends may be written by a script that comes later
         if any(file in text for file in saved):
             places.update(_leaks_of(path, joined, about, saved))
-    told: dict[tuple[str, str], int] = defaultdict(int)
+    count = Counter[tuple[str, str]]()
     for path, (code, at, message) in sorted(places):
-        told[path, code] += 1
-        if told[path, code] <= MOST:
+        count[path, code] += 1
+        if count[path, code] <= MOST:
             text = texts[path]
             line = text[text.rfind("\n", 0, at) + 1 : (text.find("\n", at) + 1 or len(text) + 1) - 1]
             shown = shortened(line) or message
@@ -246,18 +246,18 @@ def _leaks(text: str, about: str, saved: dict[str, frozenset[_Secret]]) -> Itera
     if not saved and not any(sink.search(text) for sink in (*sinks, _SAVED)):
         return
     every = list(statements(text))
-    held, of_environment = _taken(text)
+    carriers, of_environment = _taken(text)  # names, with the secrets that they were set to
     places: dict[str, frozenset[str]] = {}
     own: set[str] = set()  # names that the script itself sets to something else
     listed = {name for hit in _LISTED.finditer(text) for name in _WORD.findall(hit[0])}
     functions = {hit["name"] or hit["shell"]: hit for hit in _FUNCTION.finditer(text)}
-    found: dict[int, tuple[int, str]] = {}
+    leaks: dict[int, tuple[int, str]] = {}
     # a function is defined before it is called, and its names count, too; `env:` may stand after `run:`
     for one in every * 2 if functions or "secrets." in text else every:
         names = frozenset(_NAME.findall(one.text))
         secrets = read = _read(one.text, own, listed, of_environment)
-        for name in names & held.keys():
-            secrets |= _carried(one.text, name, held[name])
+        for name in names & carriers.keys():
+            secrets |= _carried(one.text, name, carriers[name])
         secrets = secrets.union(*(saved[file] for file in saved if file in one.text))
         hosts = _hosts(one.text).union(*(places[name] for name in names & places.keys()))
         first = one.text.partition("\n")[0]  # the other lines are statements, too
@@ -270,16 +270,16 @@ def _leaks(text: str, about: str, saved: dict[str, frozenset[_Secret]]) -> Itera
             if _RETURNED.search(one.text) and _KEEPS.issuperset(_CALLED.findall(one.text)):
                 function = _function_of(text, one.at, functions)
                 # one that only returns what it was given holds nothing itself
-                if function and (read or names & held.keys() - set(_NAME.findall(function["given"] or ""))):
+                if function and (read or names & carriers.keys() - set(_NAME.findall(function["given"] or ""))):
                     given.add(function["name"] or function["shell"])
             if _EXPORTS.search(one.text):
                 given |= set(_KEYED.findall(one.text))
             if _ANSWER.search(one.text):  # what a service answers is not what it was asked with
                 given = set()
-            held |= {name: held.get(name, frozenset()) | _named(name, secrets, clients) for name in given}
-            for write in (_SAVED, _WRITTEN):
-                written = [] if is_sink else [hit["file"] for hit in write.finditer(one.text)]
-                saved |= {file: saved.get(file, frozenset()) | secrets for file in written if len(file) > 4}
+            carriers |= {name: carriers.get(name, frozenset()) | _named(name, secrets, clients) for name in given}
+            writes = () if is_sink else (*_SAVED.finditer(one.text), *_WRITTEN.finditer(one.text))
+            files = [hit["file"] for hit in writes if len(hit["file"]) > 4]
+            saved |= {file: saved.get(file, frozenset()) | secrets for file in files}
         elif "\n" not in one.text:
             own |= {name for name in given if name.isupper()}
         if not secrets:
@@ -289,7 +289,7 @@ def _leaks(text: str, about: str, saved: dict[str, frozenset[_Secret]]) -> Itera
             if called.start() == one.at:
                 continue
             parameters = _NAME.findall(called["given"] or "")
-            held |= {name: held.get(name, frozenset()) | secrets for name in parameters}
+            carriers |= {name: carriers.get(name, frozenset()) | secrets for name in parameters}
             places |= {name: places.get(name, frozenset()) | hosts for name in parameters if hosts}
             body = text[called.end() : called.end() + BODY].partition("\n\n")[0]
             if called["shell"] and "$" in body and any(sink.search(body) for sink in sinks):
@@ -299,9 +299,9 @@ def _leaks(text: str, about: str, saved: dict[str, frozenset[_Secret]]) -> Itera
         if is_sink and (message := _judged(judged, secrets, hosts, about)):
             line = text.count("\n", 0, one.at)
             lines = range(line, line + one.text.count("\n") + 1)
-            if not any(number in found for number in lines):
-                found |= dict.fromkeys(lines, (one.at + len(one.text) - len(one.text.lstrip()), message))
-    for at, message in sorted(set(found.values())):
+            if not any(number in leaks for number in lines):
+                leaks |= dict.fromkeys(lines, (one.at + len(one.text) - len(one.text.lstrip()), message))
+    for at, message in sorted(set(leaks.values())):
         yield "secret-leaves", at, message
 
 
@@ -310,15 +310,15 @@ def _taken(text: str) -> tuple[dict[str, frozenset[_Secret]], re.Pattern[str] | 
     another name of the environment."""
     places = list(_ENVIRONMENTS.finditer(text))
     names = sorted({hit["name"] or hit["renamed"] or "env" for hit in places if not hit["taken"]})
-    held: dict[str, frozenset[_Secret]] = {}
+    taken: dict[str, frozenset[_Secret]] = {}
     for hit in places:
         for part in hit["taken"].split(",") if hit["of"] in {"process.env", "Bun.env", *names} else ():
             name, _, renamed = part.partition("=")[0].strip().partition(":")
             if _WHOLE.fullmatch(name.strip()):
-                held[renamed.strip() or name.strip()] = frozenset({_Secret(name.strip())})
+                taken[renamed.strip() or name.strip()] = frozenset({_Secret(name.strip())})
     of = "|".join(names)
-    found = rf"\b(?:{of})(?:\.|\[[\"'])(?P<name>{_IS_SECRET})\b|(?:stringify|entries|values)\(\s?(?:{of})\s?[,)]"
-    return held, lazy_compile(found, re.ASCII) if names else None
+    read = rf"\b(?:{of})(?:\.|\[[\"'])(?P<name>{_IS_SECRET})\b|(?:stringify|entries|values)\(\s?(?:{of})\s?[,)]"
+    return taken, lazy_compile(read, re.ASCII) if names else None
 
 
 def _clients(text: str) -> tuple[frozenset[str], re.Pattern[str] | None]:
@@ -345,13 +345,11 @@ def _clients(text: str) -> tuple[frozenset[str], re.Pattern[str] | None]:
 def _function_of(text: str, at: int, functions: Mapping[str, re.Match[str]]) -> re.Match[str] | None:
     """The function in which the statement at `at` stands: the last one before it that begins further left."""
     last = max((hit for hit in functions.values() if hit.start() < at), key=re.Match.start, default=None)
-    return last if last is not None and _indented(text, last.start()) < _indented(text, at) else None
-
-
-def _indented(text: str, at: int) -> int:
-    begin = text.rfind("\n", 0, at) + 1
-    line = text[begin : begin + 200]
-    return len(line) - len(line.lstrip())
+    if last is None:
+        return None
+    begins = [text.rfind("\n", 0, place) + 1 for place in (last.start(), at)]
+    own, inner = (len(line) - len(line.lstrip()) for line in (text[begin : begin + 200] for begin in begins))
+    return last if own < inner else None
 
 
 def _hosts(text: str) -> frozenset[str]:
@@ -360,31 +358,31 @@ def _hosts(text: str) -> frozenset[str]:
 
 def _read(text: str, own: set[str], listed: set[str], other: re.Pattern[str] | None) -> frozenset[_Secret]:
     """The secrets that a statement reads; `other` are values by another name of the environment."""
-    found, tokens = set(), tokens_read(text)
+    secrets, tokens = set(), tokens_read(text)
     token = tokens[0][0] if len(tokens) == 1 else ""
     for hit in other.finditer(text) if other else ():
-        found.add(_Secret(hit["name"] or "", bool(_AUTH.search(text, max(hit.start() - 160, 0), hit.start()))))
+        secrets.add(_Secret(hit["name"] or "", bool(_AUTH.search(text, max(hit.start() - 160, 0), hit.start()))))
     for hit in _VALUE.finditer(text):
         name = next(filter(None, hit.groups()))
         before = text[text.rfind("\n", 0, hit.start()) + 1 : hit.start()] if hit["shell"] else ""
         is_verbatim = "(" not in before and open_mark(before) == "'"  # a shell fills nothing between single quotes
         if name not in own and "PUBLIC" not in name and not is_verbatim:
-            found.add(_Secret(name, bool(_AUTH.search(text, max(hit.start() - 160, 0), hit.start()))))
+            secrets.add(_Secret(name, bool(_AUTH.search(text, max(hit.start() - 160, 0), hit.start()))))
     if _IMAGE.search(text):
-        found |= {_Secret(hit["name"]) for hit in _SHOWN_VALUE.finditer(text) if hit["name"].isupper()}
-        found |= {_Secret("")} if _SHOWN_FILE.search(text) else set()
+        secrets |= {_Secret(hit["name"]) for hit in _SHOWN_VALUE.finditer(text) if hit["name"].isupper()}
+        secrets |= {_Secret("")} if _SHOWN_FILE.search(text) else set()
     if ring := _KEYRING.search(text):
         service = next((service for beginning, service in _RINGS.items() if ring[0].startswith(beginning)), "")
-        found.add(_Secret(service, bool(_AUTH.search(text, 0, ring.start())), token))
+        secrets.add(_Secret(service, bool(_AUTH.search(text, 0, ring.start())), token))
     if _COMPUTED.search(text):
-        found |= {_Secret(name) for name in (*_QUOTED.findall(text), *listed) if name.isupper()}
+        secrets |= {_Secret(name) for name in (*_QUOTED.findall(text), *listed) if name.isupper()}
     store = SHELL_STORE.search(text) or _HELD_FILE.search(text)
     is_key = store and _KEY_OPTION.search(text, max(store.start() - 120, 0), store.start())  # only to sign in with
     if (store and not is_key) or ENVIRONMENT.search(text) or _ALL.search(text):
-        found.add(_Secret("", token=token))
+        secrets.add(_Secret("", token=token))
     if dotenv := _DOTENV.search(text):
-        found |= {_Secret(name) for name in _WORD.findall(dotenv[0])} or {_Secret("")}
-    return frozenset(found)
+        secrets |= {_Secret(name) for name in _WORD.findall(dotenv[0])} or {_Secret("")}
+    return frozenset(secrets)
 
 
 _KEY_OPTION = lazy_compile(
@@ -403,15 +401,15 @@ def _carried(text: str, name: str, secrets: frozenset[_Secret]) -> frozenset[_Se
         used = [at for at in used if not _KEYWORD.search(text, max(at - 12, 0), at + len(name) + 2)]
         if not used:
             return frozenset()
-    if not all(_AUTH.search(text, max(at - 160, 0), at) for at in used):
-        return secrets
-    return frozenset(secret._replace(signs_in=True) for secret in secrets)
+    return _signing_in(secrets) if all(_AUTH.search(text, max(at - 160, 0), at) for at in used) else secrets
 
 
 def _named(name: str, secrets: frozenset[_Secret], clients: frozenset[str]) -> frozenset[_Secret]:
     """The secrets that a name gets; those of a client and of a name like `headers` sign in."""
-    if name not in clients and not _HEADER_NAME.search(name):
-        return secrets
+    return _signing_in(secrets) if name in clients or _HEADER_NAME.search(name) else secrets
+
+
+def _signing_in(secrets: frozenset[_Secret]) -> frozenset[_Secret]:
     return frozenset(secret._replace(signs_in=True) for secret in secrets)
 
 
@@ -595,6 +593,7 @@ _TRICKS = (
     (_ORDERED, ("http",), "fetched-orders", "tells an agent to fetch a text from the network and to do what it says"),
     (_LOCKED, ("pass", "密码", "-p", "pwd", "(pw", "openssl"), "locked-archive", "unpacks an archive with a password, which no scanner can read, and runs what is in it"),
 )  # fmt: skip
+_RUNNERS = ("px", "bunx", "dlx", "uvx", "npm", "uv tool", "docker")  # a part of every command that starts a package
 AROUND = 450  # characters before and after a needle in which a pattern is searched
 
 
@@ -643,33 +642,23 @@ def _tricks(text: str, texts: Mapping[str, str]) -> Iterator[tuple[str, int, str
         if not (is_set or LOCAL.search(host) or _is_own(key, host.lower(), "")):
             yield "secret-leaves", hit.start(), f"a secret may be sent to {host!r}, which is not its service: {key!r}"
     for hit in _PRINTED.finditer(text) if " it " in low else ():
-        if any(hit["file"].endswith(path) and _NETWORK.search(held) for path, held in texts.items()):
+        if any(hit["file"].endswith(path) and _NETWORK.search(script) for path, script in texts.items()):
             yield "fetched-orders", hit.start(), _TRICKS[1][3]
-    for hit in (
-        _PACKAGE.finditer(text)
-        if any(word in low for word in ("px", "bunx", "dlx", "uvx", "npm", "uv tool", "docker"))
-        else ()
-    ):
+    for hit in _PACKAGE.finditer(text) if any(word in low for word in _RUNNERS) else ():
         package = next(filter(None, hit.groups()))
         if _KNOWN_SCOPE.match(package):
             continue
-        begin, end = text.rfind("\n", 0, hit.start()) + 1, text.find("\n", hit.end())
-        while begin and (before := text[text.rfind("\n", 0, begin - 1) + 1 : begin]).lstrip().startswith("export "):
-            begin -= len(before)
-        around = (
-            text[begin : end if end >= 0 else len(text)]
-            if not (hit["json"] or hit["yaml"] or hit["shipped"])
-            else text[hit.start() : hit.end() + 400]
-        )
-        for got in _GETS.finditer(around):
-            name = (got["name"] or got["used"] or got["given"] or got["option"] or "").upper().replace("-", "_")
-            if _WHOLE.fullmatch(name) and not _is_of_package(name, package.lower()):
-                yield (
-                    "package-gets-secret",
-                    hit.start(),
-                    f"gives a secret to a package that it fetches without asking: {package!r}",
-                )
-                break
+        if hit["json"] or hit["yaml"] or hit["shipped"]:
+            around = text[hit.start() : hit.end() + 400]
+        else:
+            begin, end = text.rfind("\n", 0, hit.start()) + 1, text.find("\n", hit.end())
+            while begin and (before := text[text.rfind("\n", 0, begin - 1) + 1 : begin]).lstrip().startswith("export "):
+                begin -= len(before)
+            around = text[begin : end if end >= 0 else len(text)]
+        names = [next(filter(None, secret.groups()), "").upper().replace("-", "_") for secret in _GETS.finditer(around)]
+        if any(_WHOLE.fullmatch(name) and not _is_of_package(name, package.lower()) for name in names):
+            message = f"gives a secret to a package that it fetches without asking: {package!r}"
+            yield "package-gets-secret", hit.start(), message
 
 
 def _is_of_package(name: str, package: str) -> bool:
