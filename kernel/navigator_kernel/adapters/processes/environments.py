@@ -279,16 +279,15 @@ def _held(lock: str, requirements: Sequence[str]) -> str:
         word, *hashes = requirement.split(" --hash=")
         if hashes:
             named.setdefault(_package(word), set()).update(hashes)
-    return "".join(f"{_line(line, named)}\n" for line in lock.replace("\\\n", " ").splitlines() if line.strip())
-
-
-def _line(line: str, named: Mapping[str, set[str]]) -> str:
-    word, *hashes = (part.strip() for part in line.split(" --hash="))
-    allowed = [digest for digest in hashes if digest in named.get(_package(word), hashes)]
-    if not allowed:
-        message = f"your index has other bytes of {word!r} than the skill names"
-        raise IntegrityMismatch(message, hint="tell the skill's author", reason="hash")
-    return " --hash=".join([word, *allowed])
+    lines: list[str] = []
+    for line in filter(str.strip, lock.replace("\\\n", " ").splitlines()):
+        word, *hashes = (part.strip() for part in line.split(" --hash="))
+        allowed = [digest for digest in hashes if digest in named.get(_package(word), hashes)]
+        if not allowed:
+            message = f"your index has other bytes of {word!r} than the skill names"
+            raise IntegrityMismatch(message, hint="tell the skill's author", reason="hash")
+        lines.append(" --hash=".join([word, *allowed]) + "\n")
+    return "".join(lines)
 
 
 def _package(requirement: str) -> str:
@@ -438,9 +437,8 @@ class NodeBuild(Build, frozen=True):
             is_of_registry = package.get("integrity") and source.startswith(("https://", "http://"))
             if reaches or package.get("link") or not is_of_registry:
                 hint = "only packages of your registry are taken; ask the package's author"
-                raise Refused(
-                    f"{shorten(clean(path, lines=False), 80)!r} is not from a registry", hint=hint, reason="url"
-                )
+                name = shorten(clean(path, lines=False), 80)
+                raise Refused(f"{name!r} is not from a registry", hint=hint, reason="url")
 
     def finish(self) -> None:
         for name, text in ((_START, _START_TEXT), (_HOOKS, _HOOKS_TEXT)):
