@@ -112,7 +112,14 @@ class Environments:
             message = f"cannot keep {str(self._folder)!r} private: {error.strerror}"
             raise KernelError(message, hint="check whose folder it is") from error
         with file_lock(self._lock(fingerprint), self._timeout):
-            self._sweep(fingerprint)
+            # Removes the remains of killed builds; those of other environments only if nobody holds their lock
+            for remains in self._folder.glob("building-*"):
+                name = remains.name.split("-")[1]
+                if name == fingerprint:
+                    self._discard(remains)
+                elif _NAME.fullmatch(name):
+                    with suppress(Busy), file_lock(self._lock(name), 0):
+                        self._discard(remains)
             if existing := self.path(fingerprint):
                 return existing
             place = self._folder / f"building-{fingerprint}-{os.urandom(4).hex()}"
@@ -136,16 +143,6 @@ class Environments:
 
     def _lock(self, fingerprint: str) -> Path:
         return self._folder / f"{fingerprint}.lock"
-
-    def _sweep(self, fingerprint: str) -> None:
-        """Removes the remains of killed builds; those of other environments only if nobody holds their lock."""
-        for remains in self._folder.glob("building-*"):
-            name = remains.name.split("-")[1]
-            if name == fingerprint:
-                self._discard(remains)
-            elif _NAME.fullmatch(name):
-                with suppress(Busy), file_lock(self._lock(name), 0):
-                    self._discard(remains)
 
     def _discard(self, path: Path) -> None:
         with suppress(KernelError):  # a uv whose kernel was killed may still write to it; the next build removes it
