@@ -147,6 +147,7 @@ class WireModel:
         raise AssertionError("the last try returns or raises")
 
     async def _once(self, asked: Asked, held: _Request) -> Completion:
+        from pydantic_ai import messages as parts
         from pydantic_ai.direct import model_request
 
         opened, held.stream = self._opened(), None
@@ -175,8 +176,6 @@ class WireModel:
         if response.finish_reason in {"content_filter", "error"}:
             held.lost += spent_on(response)
             raise self._failed("filtered")
-        from pydantic_ai import messages as parts
-
         if held.told is None:
             held.spoken("".join(part.content for part in response.parts if isinstance(part, parts.TextPart)))
         is_cut = response.finish_reason == "length"
