@@ -6,7 +6,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.machinery import SourceFileLoader
 from itertools import islice
 from pathlib import Path
@@ -214,14 +214,14 @@ def add_folders(
     for file in sorted(folder.glob("*/agent.py")):
         name, module = f"{prefix}:{file.parent.name}", f"_navigator_{prefix}_{file.parent.name}"
         if name not in but:
-            plugins.add(name, lambda module=module, file=file: _module(module, file), shipped=shipped)  # type: ignore[misc]  # mypy cannot see their types
+            plugins.add(name, partial(_module, module, file), shipped=shipped)
 
 
-def add_entry_points(plugins: Plugins, found: Sequence[Installed]) -> None:
+def add_entry_points(plugins: Plugins, points: Sequence[Installed]) -> None:
     """Loads and registers plugins of installed packages, this one's own among them."""
-    for one in found:
-        plugins.packages[one.name] = one
-        plugins.add(one.name, lambda value=one.value: _imported(value), shipped=one.package == OWN)  # type: ignore[misc]  # mypy cannot see its type
+    for point in points:
+        plugins.packages[point.name] = point
+        plugins.add(point.name, partial(_imported, point.value), shipped=point.package == OWN)
 
 
 def _imported(value: str) -> object:

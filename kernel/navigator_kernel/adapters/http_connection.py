@@ -39,17 +39,15 @@ class Connection(H11Protocol):
         super().data_received(data)
         if self.cycle is not None and self.cycle.response_complete and self.conn.their_state is h11.SEND_BODY:
             self.transport.close()  # answered before all of the body arrived; the rest is long and is not read
-        self._wait_for(self._missing())
+        # What has not arrived of the request; after a response, the next one begins with the next byte
+        if self.cycle is None or self.cycle.response_complete:
+            self._wait_for("header")
+        else:
+            self._wait_for("body" if self.cycle.more_body else "")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._wait_for("")
         super().connection_lost(exc)
-
-    def _missing(self) -> Part:
-        """The part of a request that has not arrived; after a response, the next one begins with the next byte."""
-        if self.cycle is None or self.cycle.response_complete:
-            return "header"
-        return "body" if self.cycle.more_body else ""
 
     def _wait_for(self, part: Part) -> None:
         """Starts the timer of a part at its beginning; single bytes do not prolong it."""

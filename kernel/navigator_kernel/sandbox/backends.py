@@ -224,11 +224,13 @@ def _checks(marked: _Op, *, network: bool) -> Mapping[str, Sequence[_Op]]:
     kind = [_argument(1), _Op(_AND, _KIND), _Op(_EQUAL, _RAW, no=1), _denied(), allowed]
     # the denial follows the last family; a family that matches jumps past it
     sockets = [_argument(0), *families, _denied(), *kind] if network else [_denied()]
+    # Allows pairs of Unix sockets, connected to each other for good; a datagram socket could send to any other
+    pair = [_argument(1), _Op(_AND, _KIND), _Op(_EQUAL, _DATAGRAM, no=1), _denied(), _Op(_EQUAL, _RAW, no=1), _denied()]
     return {
         "clone": [_argument(0), _Op(_ANY_BIT, _NAMESPACES, no=1), _denied(), allowed],
         "clone3": [_denied(errno.ENOSYS)],  # a filter cannot read its flags, which are in memory; libc then uses clone
         "socket": sockets,
-        "socketpair": _pairs(),
+        "socketpair": [_argument(0), _Op(_EQUAL, _UNIX, yes=1), _denied(), *pair, _Op(_RETURN, _ALLOW)],
         "ioctl": [_argument(1), *_unless(_TERMINAL_INPUT), *_unless(_CONSOLE), allowed],
         **{name: _set_id(1, marked) for name in ("chmod", "fchmod")},
         **{name: _set_id(2, marked) for name in ("fchmodat", "fchmodat2")},
@@ -236,12 +238,6 @@ def _checks(marked: _Op, *, network: bool) -> Mapping[str, Sequence[_Op]]:
         "setpriority": _only((0, 0), (1, 0)),
         "ioprio_set": _only((0, 1), (1, 0)),
     }
-
-
-def _pairs() -> list[_Op]:
-    """Allows pairs of Unix sockets, connected to each other for good; a datagram socket could send to any other."""
-    kind = [_argument(1), _Op(_AND, _KIND), _Op(_EQUAL, _DATAGRAM, no=1), _denied(), _Op(_EQUAL, _RAW, no=1), _denied()]
-    return [_argument(0), _Op(_EQUAL, _UNIX, yes=1), _denied(), *kind, _Op(_RETURN, _ALLOW)]
 
 
 def _only(*wanted: tuple[int, int]) -> list[_Op]:

@@ -417,8 +417,9 @@ class PackagedRunner(Struct, frozen=True):
 
     async def run(self, job: Job) -> Outcome:
         """NotLoadable without uv or npm, FetchFailed for packages that cannot be fetched, and any error of `inner`."""
-        if not job.packages:
-            return await self.inner.run(job)
+        return await self.inner.run(await self._equipped(job) if job.packages else job)
+
+    async def _equipped(self, job: Job) -> Job:
         from navigator_kernel.adapters.processes.environments import activated, argv_in, node_activated
 
         node = [package for package in job.packages if package.startswith(NPM)]
@@ -431,4 +432,4 @@ class PackagedRunner(Struct, frozen=True):
             place = await asyncio.to_thread(self.made, node)
             env = {**job.env, **node_activated(place, job.env)}
             job = replace(job, reads=(*job.reads, place), env=env)
-        return await self.inner.run(job)
+        return job

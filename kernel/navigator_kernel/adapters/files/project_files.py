@@ -8,6 +8,7 @@ import re
 import stat
 import subprocess
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import date
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -137,19 +138,15 @@ class ProjectFiles(Struct, frozen=True):
         the end of another path; without files of secrets and the kernel's own records."""
         quoted = [part.strip() for hit in QUOTED.finditer(text) for part in hit.groups() if part]
         words = dict.fromkeys(word.rstrip(".!?") for word in (*_WORD.findall(text), *_PLAIN.findall(text)))
-        names = (*quoted, *self._names(), *(self.listing() if "/" in text else ()))
+        here: list[str] = []
+        with suppress(OSError), os.scandir(self.base) as entries:
+            here = [entry.name for entry in islice(entries, SEEN)]
+        names = (*quoted, *here, *(self.listing() if "/" in text else ()))
         for name in (name for name in names if "." in name.strip(".") and name in text):
             if not all(_INSIDE.search(before[-3:]) for before in text.split(name)[:-1]):
                 words[name] = None
         paths = (path for word in words if (path := self._file(word)) is not None)
         return tuple(dict.fromkeys(islice(paths, NAMED)))
-
-    def _names(self) -> list[str]:
-        try:
-            with os.scandir(self.base) as entries:
-                return [entry.name for entry in islice(entries, SEEN)]
-        except OSError:
-            return []
 
     def _file(self, word: str) -> Path | None:
         if len(word) > PATH_LIMIT or word.strip("./") == "":
@@ -169,8 +166,7 @@ class ProjectFiles(Struct, frozen=True):
 
 def _below(root: str, path: str) -> tuple[str, ...] | None:
     """The parts of `path` relative to `root`; None if it is outside."""
-    held = Path(path)
-    return held.relative_to(root).parts if held.is_relative_to(root) else None
+    return Path(path).relative_to(root).parts if Path(path).is_relative_to(root) else None
 
 
 def holds_secrets(parts: Sequence[str]) -> bool:

@@ -330,7 +330,11 @@ def read_inside(root: Path, parts: Sequence[str], limit: int) -> bytes:
 def walk_inside(root: Path, parts: Sequence[str], *, deep: bool = True) -> Iterator[FolderEntry]:
     """The folders and regular files below the folder at `parts`, in order of their names; links and special files are
     left out. NotFound if `parts` is not a folder."""
-    handle = _stepped_into(root, parts)
+    try:
+        with _closing(open_folder(root, parts)) as folder:
+            handle = os.open(".", _FOLDER, dir_fd=folder)
+    except OSError as error:
+        raise _problem(error, "/".join(parts) or ".") from error
     try:
         for place, folders, files, at in os.fwalk(".", dir_fd=handle, follow_symlinks=False):
             folders[:] = sorted(
@@ -372,15 +376,6 @@ def open_inside(root: str | Path, parts: Sequence[str], check: Callable[[int], N
         os.close(handle)
         raise
     return handle
-
-
-def _stepped_into(root: Path, parts: Sequence[str]) -> int:
-    written = "/".join(parts) or "."
-    try:
-        with _closing(open_folder(root, parts)) as handle:
-            return os.open(".", _FOLDER, dir_fd=handle)
-    except OSError as error:
-        raise _problem(error, written) from error
 
 
 def open_folder(root: str | Path, parts: Sequence[str]) -> int:

@@ -87,26 +87,29 @@ class UseEncoder:
     def _ready(self) -> SentenceModel:
         with self._lock:
             if self._model is None:
-                from zipfile import BadZipFile
-
-                opened = _arrays().SentenceModel
-                try:
-                    model: SentenceModel = _shared(self.prepared, opened)
-                except (OSError, ValueError, KeyError, EOFError, BadZipFile):  # missing or damaged: it is made again
-                    if self.prepared.exists():
-                        self._writer().remove(self.prepared)
-                    # Prepares the arrays; a folder that another process made in the meantime is just as good
-                    writer, made = self._writer(), self.prepared.with_name(f"{self.id}-{os.getpid()}")
-                    files = _arrays().prepared(_resources())
-                    writer.remove(made)
-                    writer.write_new(made, {name: (data, 0o644) for name, data in files.items()})
-                    try:
-                        writer.move(made, self.prepared)
-                    except KernelError:
-                        writer.remove(made)
-                    model = _shared(self.prepared, opened)
-                self._model = model
+                self._model = self._opened()
             return self._model
+
+    def _opened(self) -> SentenceModel:
+        from zipfile import BadZipFile
+
+        opened = _arrays().SentenceModel
+        try:
+            model: SentenceModel = _shared(self.prepared, opened)
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile):  # missing or damaged: it is made again
+            if self.prepared.exists():
+                self._writer().remove(self.prepared)
+            # Prepares the arrays; a folder that another process made in the meantime is just as good
+            writer, made = self._writer(), self.prepared.with_name(f"{self.id}-{os.getpid()}")
+            files = _arrays().prepared(_resources())
+            writer.remove(made)
+            writer.write_new(made, {name: (data, 0o644) for name, data in files.items()})
+            try:
+                writer.move(made, self.prepared)
+            except KernelError:
+                writer.remove(made)
+            model = _shared(self.prepared, opened)
+        return model
 
 
 _last: tuple[tuple[int, ...], Any] = ((), None)

@@ -147,6 +147,7 @@ class WireModel:
         raise AssertionError("the last try returns or raises")
 
     async def _once(self, asked: Asked, held: _Request) -> Completion:
+        from pydantic_ai import messages as parts
         from pydantic_ai.direct import model_request
 
         opened, held.stream = self._opened(), None
@@ -175,8 +176,6 @@ class WireModel:
         if response.finish_reason in {"content_filter", "error"}:
             held.lost += spent_on(response)
             raise self._failed("filtered")
-        from pydantic_ai import messages as parts
-
         if held.told is None:
             held.spoken("".join(part.content for part in response.parts if isinstance(part, parts.TextPart)))
         is_cut = response.finish_reason == "length"
@@ -441,18 +440,11 @@ def _content(file: ShownFile, takes: Collection[str], room: int) -> tuple[Any, i
         return (UNREAD if file.kind == PDF else UNSEEN), room
     if file.size > room:
         return LEFT_OUT, 0
-    data = _same(file)
-    if data is None:
-        return CHANGED, room
-    return BinaryContent(data=data, media_type=file.kind), room - file.size
-
-
-def _same(file: ShownFile) -> bytes | None:
-    """The file's bytes, or None if they are not those that the tool was allowed to read: a link may have replaced
-    it."""
     path = Path(file.path)
     try:
         data = read_inside(path.parent, (path.name,), file.size + 1)
     except (KernelError, OSError, ValueError):
-        return None
-    return data if hashlib.sha256(data).hexdigest() == file.sha256 else None
+        return CHANGED, room
+    if hashlib.sha256(data).hexdigest() != file.sha256:  # not what the tool was allowed to read: a link replaced it
+        return CHANGED, room
+    return BinaryContent(data=data, media_type=file.kind), room - file.size

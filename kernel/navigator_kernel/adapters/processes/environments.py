@@ -112,7 +112,14 @@ class Environments:
             message = f"cannot keep {str(self._folder)!r} private: {error.strerror}"
             raise KernelError(message, hint="check whose folder it is") from error
         with file_lock(self._lock(fingerprint), self._timeout):
-            self._sweep(fingerprint)
+            # Removes the remains of killed builds; those of other environments only if nobody holds their lock
+            for remains in self._folder.glob("building-*"):
+                name = remains.name.split("-")[1]
+                if name == fingerprint:
+                    self._discard(remains)
+                elif _NAME.fullmatch(name):
+                    with suppress(Busy), file_lock(self._lock(name), 0):
+                        self._discard(remains)
             if existing := self.path(fingerprint):
                 return existing
             place = self._folder / f"building-{fingerprint}-{os.urandom(4).hex()}"
@@ -136,16 +143,6 @@ class Environments:
 
     def _lock(self, fingerprint: str) -> Path:
         return self._folder / f"{fingerprint}.lock"
-
-    def _sweep(self, fingerprint: str) -> None:
-        """Removes the remains of killed builds; those of other environments only if nobody holds their lock."""
-        for remains in self._folder.glob("building-*"):
-            name = remains.name.split("-")[1]
-            if name == fingerprint:
-                self._discard(remains)
-            elif _NAME.fullmatch(name):
-                with suppress(Busy), file_lock(self._lock(name), 0):
-                    self._discard(remains)
 
     def _discard(self, path: Path) -> None:
         with suppress(KernelError):  # a uv whose kernel was killed may still write to it; the next build removes it
@@ -279,16 +276,15 @@ def _held(lock: str, requirements: Sequence[str]) -> str:
         word, *hashes = requirement.split(" --hash=")
         if hashes:
             named.setdefault(_package(word), set()).update(hashes)
-    return "".join(f"{_line(line, named)}\n" for line in lock.replace("\\\n", " ").splitlines() if line.strip())
-
-
-def _line(line: str, named: Mapping[str, set[str]]) -> str:
-    word, *hashes = (part.strip() for part in line.split(" --hash="))
-    allowed = [digest for digest in hashes if digest in named.get(_package(word), hashes)]
-    if not allowed:
-        message = f"your index has other bytes of {word!r} than the skill names"
-        raise IntegrityMismatch(message, hint="tell the skill's author", reason="hash")
-    return " --hash=".join([word, *allowed])
+    lines: list[str] = []
+    for line in filter(str.strip, lock.replace("\\\n", " ").splitlines()):
+        word, *hashes = (part.strip() for part in line.split(" --hash="))
+        allowed = [digest for digest in hashes if digest in named.get(_package(word), hashes)]
+        if not allowed:
+            message = f"your index has other bytes of {word!r} than the skill names"
+            raise IntegrityMismatch(message, hint="tell the skill's author", reason="hash")
+        lines.append(" --hash=".join([word, *allowed]) + "\n")
+    return "".join(lines)
 
 
 def _package(requirement: str) -> str:
@@ -438,9 +434,8 @@ class NodeBuild(Build, frozen=True):
             is_of_registry = package.get("integrity") and source.startswith(("https://", "http://"))
             if reaches or package.get("link") or not is_of_registry:
                 hint = "only packages of your registry are taken; ask the package's author"
-                raise Refused(
-                    f"{shorten(clean(path, lines=False), 80)!r} is not from a registry", hint=hint, reason="url"
-                )
+                name = shorten(clean(path, lines=False), 80)
+                raise Refused(f"{name!r} is not from a registry", hint=hint, reason="url")
 
     def finish(self) -> None:
         for name, text in ((_START, _START_TEXT), (_HOOKS, _HOOKS_TEXT)):
