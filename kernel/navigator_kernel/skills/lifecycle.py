@@ -704,18 +704,11 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             )
             for row in rows
         ]
-        size = sum(row["bytes"] for row in rows)
+        result = CacheResult(count=len(rows), bytes=sum(row["bytes"] for row in rows), repositories=repositories)
         if not clear:
-            return CacheResult(count=len(rows), bytes=size, repositories=repositories)
+            return result
         cleared = 0 if dry_run else cache.clear(older_than)
-        return CacheResult(
-            count=len(rows),
-            bytes=size,
-            repositories=repositories,
-            cleared=cleared,
-            changed=bool(rows),
-            dry_run=dry_run,
-        )
+        return replace(result, cleared=cleared, changed=bool(rows), dry_run=dry_run)
 
     def mapping(self, word: str = "") -> MappingResult:
         """The skills of known repositories that match `word`."""
