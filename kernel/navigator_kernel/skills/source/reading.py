@@ -150,8 +150,8 @@ class SourceReader(Struct):
         self.notes += (*plugins.diagnostics, *unread)
         self.about, self.elsewhere, self.roots = plugins.about, plugins.elsewhere, plugins.roots
         if self.elsewhere:
-            message = f"--skill NAME also installs these plugins from other repositories: {', '.join(self.elsewhere)}"
-            note = Diagnostic(code="plugin-elsewhere", level="warning", path="marketplace.json", message=message)
+            text = f"--skill NAME also installs these plugins from other repositories: {', '.join(self.elsewhere)}"
+            note = Diagnostic(code="plugin-elsewhere", level="warning", path="marketplace.json", message=text)
             self.notes += (note,)
         if self.elsewhere and not any(entry.path.lower().endswith("skill.md") for entry in entries):
             return self.found  # a marketplace may hold nothing itself
