@@ -161,7 +161,7 @@ def _system(_: Project) -> Iterator[Finding]:
             lines = requires(plugin.package) or []
         # The packages of the extra that the plugin's package calls like the plugin
         marked = [(line, line.partition(";")[2].replace(" ", "").replace('"', "'")) for line in lines]
-        needed = [_PACKAGE.findall(line)[0] for line, marker in marked if f"extra=={plugin.name!r}" in marker]
+        needed = [_PACKAGE.findall(line)[0] for line, marker in marked if "extra==" + repr(plugin.name) in marker]
         try:
             is_there = all(distribution(package) is not None for package in needed)
         except PackageNotFoundError:
@@ -239,10 +239,10 @@ def _folders(project: Project) -> Iterator[Finding]:
             )
             continue
         yield Finding(what=name, state="ok", detail=str(folder))
-    for name, there in spaces.values():
-        seen = os.statvfs(there)
+    for name, folder in spaces.values():
+        seen = os.statvfs(folder)
         free, files = seen.f_bavail * seen.f_frsize, seen.f_favail if seen.f_files else 1
-        detail = f"{free // _MIB} MiB free in {str(there)!r}" + ("" if files else ", and no more files can be made")
+        detail = f"{free // _MIB} MiB free in {str(folder)!r}" + ("" if files else ", and no more files can be made")
         level: State = "damaged" if free < _FULL or not files else "missing" if free < _NARROW else "ok"
         remedy = "" if level == "ok" else "navigator gc --days 0 removes old files; a run may use up to 512 MiB"
         yield Finding(what=f"space for {name}", state=level, detail=detail, remedy=remedy)
@@ -345,12 +345,11 @@ def _state_files(project: Project) -> Iterator[Finding]:
             raise Damaged(f"{str(state / 'usage.json')!r} cannot be read")
         return len(counts)
 
-    tokens = state / "gateway-tokens.json"
-
     def server_tokens() -> int:
-        rows = read_rows(tokens)
+        file = state / "gateway-tokens.json"
+        rows = read_rows(file)
         if not all({"id", "digest", "role", "label", "created", "expires"} <= row.keys() for row in rows):
-            raise Damaged(f"{str(tokens)!r} does not contain tokens")
+            raise Damaged(f"{str(file)!r} does not contain tokens")
         return len(rows)
 
     kinds: tuple[tuple[str, Path, Callable[[], int], str, str], ...] = (
@@ -365,7 +364,13 @@ def _state_files(project: Project) -> Iterator[Finding]:
             "every skill is on",
         ),
         ("uses", state / "usage.json", uses, "skill used", "counts begin at zero"),
-        ("tokens", tokens, server_tokens, "token of the server", "clients need new ones (navigator serve --new-token)"),
+        (
+            "tokens",
+            state / "gateway-tokens.json",
+            server_tokens,
+            "token of the server",
+            "clients need new ones (navigator serve --new-token)",
+        ),
         ("examples", lessons.path, lambda: len(lessons.all()), "skill with examples", "learned examples are gone"),
     )
     for what, file, count, unit, loss in kinds:

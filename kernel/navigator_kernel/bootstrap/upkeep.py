@@ -53,7 +53,17 @@ def collect_garbage(
         if old := [one.session for one in found if one.session]:
             with suppress(NotFound):  # another process has removed them
                 project.sessions.delete(*old)
-        found = [one for one in found if one.session or _removed(one)]
+        stays: list[Leftover] = []
+        for one in found:
+            problem: object = ""
+            try:
+                problem = one.remove(one.path) if one.path and one.remove else ""
+            except (OSError, KernelError) as error:
+                problem = error
+            if problem:
+                warn("%s was not removed: %s", one.name, problem)
+                stays.append(one)
+        found = [one for one in found if one not in stays]
     return [one.name for one in found], kept, sentence
 
 
@@ -131,17 +141,6 @@ def size_of(one: Leftover) -> int:
         except OSError:
             return 0
     return sum(size for _, size, _ in listed(one.path, seconds=0.2).files.values())
-
-
-def _removed(one: Leftover) -> bool:
-    try:
-        if one.path and one.remove and (problems := one.remove(one.path)):
-            warn("%s was not removed: %s", one.name, problems)
-            return False
-    except (OSError, KernelError) as error:
-        warn("%s was not removed: %s", one.name, error)
-        return False
-    return True
 
 
 def _file(path: Path, root: Path, remove: Callable[[Path], object]) -> Leftover:

@@ -16,7 +16,11 @@ from msgspec.structs import replace
 from navigator_kernel.errors import Refused
 
 NAME = "navigator"
+OPENCODE = "https://opencode.ai/config.json"
 SECONDS = 5  # a host's time limit for the hook, which needs a fiftieth of it
+
+
+Form = Literal["json", "jsonc", "toml", "yaml"]
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -26,7 +30,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     """
 
     file: Path
-    form: Literal["json", "jsonc", "toml", "yaml"]
+    form: Form
     keys: tuple[str, ...]
     value: Any
     joins: bool = False
@@ -97,15 +101,27 @@ def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
     )
     goose = Path(env["GOOSE_PATH_ROOT"], "config") if env.get("GOOSE_PATH_ROOT") else settings / "goose"
     opencode = _existing(root / "opencode.json", root / "opencode.jsonc")
+    amp = _existing(root / ".amp" / "settings.json", root / ".amp" / "settings.jsonc")
     server, hook = (
         [*_called(NAME, "cli.main"), "mcp", "serve"],
         shlex.join(_called(f"{NAME}-hook", "daemon.prompt_hook")),
     )
     bare: dict[str, Any] = {"command": server[0], "args": server[1:]}
     plain: dict[str, Any] = {"type": "stdio", **bare}
+    extension = {
+        "type": "stdio",
+        "name": NAME,
+        "description": "Finds and loads the installed skill that fits",
+        "cmd": server[0],
+        "args": server[1:],
+        "enabled": True,
+        "timeout": 300,
+    }
     run: dict[str, Any] = {"type": "command", "command": hook}
     in_seconds = {"hooks": [{**run, "timeout": SECONDS}]}
     in_milliseconds = {"hooks": [{**run, "name": NAME, "timeout": SECONDS * 1000}]}
+    compacted = {"matcher": "compact", **in_milliseconds}
+    event = {"event": "UserPromptSubmit", "command": hook, "timeout": SECONDS}
     return {
         "claude-code": Host(
             title="Claude Code",
@@ -121,7 +137,7 @@ def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
         "codex": Host(
             title="Codex",
             entries=(
-                Entry(file=codex / "config.toml", form="toml", keys=("mcp_servers", NAME), value=bare),
+                _at(codex / "config.toml", "mcp_servers", NAME, value=bare, form="toml"),
                 _joins(codex / "hooks.json", "UserPromptSubmit", in_seconds),
                 _joins(codex / "hooks.json", "SessionStart", {"matcher": "compact", **in_seconds}),
             ),
@@ -139,7 +155,7 @@ def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
         "cursor": Host(
             title="Cursor",
             entries=(
-                Entry(file=root / ".cursor" / "mcp.json", form="jsonc", keys=("mcpServers", NAME), value=bare),
+                _at(root / ".cursor" / "mcp.json", "mcpServers", NAME, value=bare, form="jsonc"),
                 _joins(root / ".cursor" / "hooks.json", "beforeSubmitPrompt", {"command": hook, "timeout": SECONDS}),
                 Entry(file=root / ".cursor" / "hooks.json", form="json", keys=("version",), value=1, is_frame=True),
             ),
@@ -148,7 +164,7 @@ def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
         ),
         "vscode": Host(
             title="Copilot in VS Code",
-            entries=(Entry(file=root / ".vscode" / "mcp.json", form="jsonc", keys=("servers", NAME), value=plain),),
+            entries=(_at(root / ".vscode" / "mcp.json", "servers", NAME, value=plain, form="jsonc"),),
             programs=("code", "code-insiders", "codium"),
             folders=(home / ".vscode", settings / "Code"),
         ),
@@ -164,56 +180,23 @@ def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
         "opencode": Host(
             title="opencode",
             entries=(
-                Entry(
-                    file=opencode,
-                    form="jsonc",
-                    keys=("mcp", NAME),
-                    value={"type": "local", "command": server, "enabled": True},
-                ),
+                _at(opencode, "mcp", NAME, value={"type": "local", "command": server, "enabled": True}, form="jsonc"),
                 # Which it writes itself where it is missing; the file would no longer be as the install left it
-                Entry(
-                    file=opencode,
-                    form="jsonc",
-                    keys=(),
-                    value="https://opencode.ai/config.json",
-                    names=("$schema",),
-                ),
+                Entry(file=opencode, form="jsonc", keys=(), value=OPENCODE, names=("$schema",)),
             ),
             programs=("opencode",),
             folders=(settings / "opencode",),
         ),
         "goose": Host(
             title="goose",
-            entries=(
-                Entry(
-                    file=goose / "config.yaml",
-                    form="yaml",
-                    keys=("extensions", NAME),
-                    value={
-                        "type": "stdio",
-                        "name": NAME,
-                        "description": "Finds and loads the installed skill that fits",
-                        "cmd": server[0],
-                        "args": server[1:],
-                        "enabled": True,
-                        "timeout": 300,
-                    },
-                ),
-            ),
+            entries=(_at(goose / "config.yaml", "extensions", NAME, value=extension, form="yaml"),),
             mine=True,
             programs=("goose",),
             folders=(goose,),
         ),
         "amp": Host(
             title="Amp",
-            entries=(
-                Entry(
-                    file=_existing(root / ".amp" / "settings.json", root / ".amp" / "settings.jsonc"),
-                    form="jsonc",
-                    keys=("amp.mcpServers", NAME),
-                    value=bare,
-                ),
-            ),
+            entries=(_at(amp, "amp.mcpServers", NAME, value=bare, form="jsonc"),),
             programs=("amp",),
             folders=(settings / "amp",),
         ),
@@ -221,13 +204,7 @@ def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
             title="Qwen Code",
             entries=(
                 *_as_gemini(root / ".qwen" / "settings.json", "UserPromptSubmit", bare, in_milliseconds),
-                Entry(
-                    file=root / ".qwen" / "settings.json",
-                    form="jsonc",
-                    keys=("hooks", "SessionStart"),
-                    value={"matcher": "compact", **in_milliseconds},
-                    joins=True,
-                ),
+                _joins(root / ".qwen" / "settings.json", "SessionStart", compacted, form="jsonc"),
             ),
             programs=("qwen",),
             folders=(qwen,),
@@ -236,13 +213,7 @@ def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
             title="Kimi Code",
             entries=(
                 _at(kimi / "mcp.json", "mcpServers", NAME, value=bare),
-                Entry(
-                    file=kimi / "config.toml",
-                    form="toml",
-                    keys=("hooks",),
-                    value={"event": "UserPromptSubmit", "command": hook, "timeout": SECONDS},
-                    joins=True,
-                ),
+                Entry(file=kimi / "config.toml", form="toml", keys=("hooks",), value=event, joins=True),
             ),
             mine=True,
             programs=("kimi",),
@@ -270,40 +241,29 @@ def hiding(host: Host, skills: Sequence[Path]) -> Host:
     server, hook, *_ = host.entries
     if server.form == "toml":
         names = sorted({os.path.realpath(folder / "SKILL.md") for folder in skills})
-        entry = Entry(
-            file=server.file,
-            form="toml",
-            keys=("skills", "config"),
-            value={"enabled": False},
-            joins=True,
-            names=tuple(names),
-        )
+        entry = _at(server.file, "skills", "config", value={"enabled": False}, form="toml")
+        entry = replace(entry, joins=True, names=tuple(names))
     else:
         names = sorted(folder.name for folder in skills)
-        entry = Entry(
-            file=hook.file, form="json", keys=("skillOverrides",), value="user-invocable-only", names=tuple(names)
-        )
+        entry = replace(_at(hook.file, "skillOverrides", value="user-invocable-only"), names=tuple(names))
     return replace(host, entries=(*host.entries, entry))
 
 
 def _as_gemini(file: Path, event: str, server: Any, hook: Any) -> tuple[Entry, ...]:
     """The entries of Gemini CLI and of Qwen Code, which began as a copy of it; both allow comments."""
-    return (
-        Entry(file=file, form="jsonc", keys=("mcpServers", NAME), value=server),
-        Entry(file=file, form="jsonc", keys=("hooks", event), value=hook, joins=True),
-    )
+    return _at(file, "mcpServers", NAME, value=server, form="jsonc"), _joins(file, event, hook, form="jsonc")
 
 
 def _existing(file: Path, other: Path) -> Path:
     return other if other.exists() and not file.exists() else file
 
 
-def _at(file: Path, *keys: str, value: Any) -> Entry:
-    return Entry(file=file, form="json", keys=keys, value=value)
+def _at(file: Path, *keys: str, value: Any, form: Form = "json") -> Entry:
+    return Entry(file=file, form=form, keys=keys, value=value)
 
 
-def _joins(file: Path, event: str, value: Any) -> Entry:
-    return Entry(file=file, form="json", keys=("hooks", event), value=value, joins=True)
+def _joins(file: Path, event: str, value: Any, form: Form = "json") -> Entry:
+    return Entry(file=file, form=form, keys=("hooks", event), value=value, joins=True)
 
 
 def _called(script: str, module: str) -> list[str]:

@@ -45,35 +45,28 @@ class Installer(Struct, frozen=True, kw_only=True):
 
     def install(self, host: Host) -> list[Change]:
         """The changes that an install would make; writes nothing."""
-        found: dict[Path, Change] = {}
+        changes: dict[Path, Change] = {}
         for entry in host.entries:
             file = self._file(entry.file, host)
-            held = found.get(file) or Change(file, _read(file), _read(file))
-            new = () if entry.names is None else (*held.names, *absent_names(entry, held.after))
-            found[file] = held._replace(after=set_entry(entry, held.after), names=new or held.names)
-        return [change for change in found.values() if change.after != change.before]
+            change = changes.get(file) or Change(file, now := _read(file), now)
+            new = () if entry.names is None else (*change.names, *absent_names(entry, change.after))
+            changes[file] = change._replace(after=set_entry(entry, change.after), names=new or change.names)
+        return [change for change in changes.values() if change.after != change.before]
 
     def uninstall(self, host: Host) -> list[Change]:
         """The changes that an uninstall would make: the earlier content if nobody changed the file since, else the
         content without the entries. Refused for another value at an entry's place in a file that no install wrote."""
-        found: dict[Path, Change] = {}
+        changes: dict[Path, Change] = {}
         for entry in host.entries:
             file = self._file(entry.file, host)
-            if file in found:
-                held = found[file]
-            else:
-                now = _read(file)
-                held = Change(file, now, now)
-            if held.after is not None:
+            change = changes.get(file) or Change(file, now := _read(file), now)
+            if change.after is not None:
                 if not self._noted(file):
-                    set_entry(entry, held.after)
-                after = remove_entry(self._ours(entry, file), held.after, self._before(file))
-                found[file] = held._replace(after=after)
-        return [
-            change._replace(after=self._as_it_was(change, host))
-            for change in found.values()
-            if change.after != change.before
-        ]
+                    set_entry(entry, change.after)
+                after = remove_entry(self._ours(entry, file), change.after, self._before(file))
+                changes[file] = change._replace(after=after)
+        changed = [change for change in changes.values() if change.after != change.before]
+        return [change._replace(after=self._as_it_was(change, host)) for change in changed]
 
     def write(self, changes: Sequence[Change], *, back: bool = False) -> None:
         """Writes the changes, each after a note of how the file was; on the way `back` the empty folders that an
@@ -86,7 +79,10 @@ class Installer(Struct, frozen=True, kw_only=True):
             if change.after is None:
                 self.writer.remove(change.file)
             else:
-                self.writer.write(change.file, change.after, mode=_mode(change.file))
+                mode = 0o644
+                with suppress(OSError):  # a settings file may be private to its owner
+                    mode = change.file.stat().st_mode & 0o777
+                self.writer.write(change.file, change.after, mode=mode)
         for change in changes if back else ():
             folders = self._noted(change.file).get("folders")
             for folder in folders if isinstance(folders, list) else ():
@@ -136,7 +132,8 @@ class Installer(Struct, frozen=True, kw_only=True):
             before = None if change.before is None else base64.b64encode(change.before).decode()
         names = known.get("names")
         names = [*(names if isinstance(names, list) else ()), *change.names]
-        body = {"folders": _missing(change.file), **known, "file": str(change.file), "before": before}
+        missing = [str(folder) for folder in change.file.parents if not folder.exists()]  # which the write makes
+        body = {"folders": missing, **known, "file": str(change.file), "before": before}
         body |= {"after": _digest(change.after), "names": names}
         self.writer.make_folder(self.kept)
         self.writer.write(self._note(change.file), json.dumps(body).encode(), mode=0o600)
@@ -168,19 +165,6 @@ def _read(file: Path) -> bytes | None:
 
 def _digest(data: bytes | None) -> str:
     return hashlib.sha256(data).hexdigest() if data is not None else ""
-
-
-def _missing(file: Path) -> list[str]:
-    """The folders that a write of the file makes, the innermost first."""
-    return [str(folder) for folder in file.parents if not folder.exists()]
-
-
-def _mode(file: Path) -> int:
-    """The current mode of the file: a settings file may be private to its owner."""
-    try:
-        return file.stat().st_mode & 0o777
-    except OSError:
-        return 0o644
 
 
 def set_entry(entry: Entry, data: bytes | None) -> bytes:

@@ -704,18 +704,11 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             )
             for row in rows
         ]
-        size = sum(row["bytes"] for row in rows)
+        result = CacheResult(count=len(rows), bytes=sum(row["bytes"] for row in rows), repositories=repositories)
         if not clear:
-            return CacheResult(count=len(rows), bytes=size, repositories=repositories)
+            return result
         cleared = 0 if dry_run else cache.clear(older_than)
-        return CacheResult(
-            count=len(rows),
-            bytes=size,
-            repositories=repositories,
-            cleared=cleared,
-            changed=bool(rows),
-            dry_run=dry_run,
-        )
+        return replace(result, cleared=cleared, changed=bool(rows), dry_run=dry_run)
 
     def mapping(self, word: str = "") -> MappingResult:
         """The skills of known repositories that match `word`."""
@@ -783,11 +776,10 @@ class Lifecycle(Struct, kw_only=True, dict=True):
                 text, names = known[0], names or [known[1]]
             elif named := self.deps.mapping.named(text):
                 repository, skill = named  # only a project's page knows it: only the person decides to use its source
-                command = shlex.join(["navigator", "skill", "install", repository, "--skill", skill])
-                hint = "docs/skills-mapping.md of this project names a source for it; if you trust it: "
-                hint += clean(command, lines=False)
-                message = f"{clean(text, lines=False)!r} is not a known skill"
-                raise SkillNotFound(message, hint=hint, suggestions=[])
+                words = ["navigator", "skill", "install", repository, "--skill", skill]
+                name, command = clean(text, lines=False), clean(shlex.join(words), lines=False)
+                hint = f"docs/skills-mapping.md of this project names a source for it; if you trust it: {command}"
+                raise SkillNotFound(f"{name!r} is not a known skill", hint=hint, suggestions=[])
         try:
             source = parse_source(text, base=self.root, ref=options.ref)
         except UsageProblem as error:

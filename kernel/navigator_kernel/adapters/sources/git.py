@@ -148,14 +148,8 @@ class GitSource:
                         return None
                     authors = frozenset[str]()
                     with suppress(FetchFailed):
-                        git.fetch(
-                            *_FETCH,
-                            "--depth=1",
-                            "--",
-                            "origin",
-                            earlier,
-                            config={"remote.origin.url": self._url, **_COMMITS},
-                        )
+                        request = (*_FETCH, "--depth=1", "--", "origin", earlier)
+                        git.fetch(*request, config={"remote.origin.url": self._url, **_COMMITS})
                         line = git.run("log", "-1", "--format=%an <%ae>", earlier)
                         authors = frozenset([line.decode("utf-8", errors="replace").strip()])
                     return History(is_before=False, authors=authors, since=(commits[0][1],))
@@ -258,7 +252,10 @@ class GitSource:
             return _Target(self.ref.lower(), self.ref.lower())
         if self._page or self._offline or _SHORT.fullmatch(self.ref):
             # The target among the server's refs or, offline, among those seen before. Splits a page by them
-            refs = self._seen_refs() if self._offline else self._remote_refs()
+            if self._offline:
+                refs = {ref: _Target(ref, seen["commit"]) for ref, seen in self._entry.refs.items()}
+            else:
+                refs = self._remote_refs()
             if self._page:
                 self.ref, self.subpath = self._divided(refs)
             if (target := refs.get(self.ref or "HEAD")) is not None:
@@ -277,9 +274,6 @@ class GitSource:
         known = ", ".join(list(refs)[1:6])
         message = f"no branch, tag or commit of {self._git.shown} begins {self._page!r}"
         raise FetchFailed(message, hint=f"it has: {known}" if known else "check the URL", reason="ref")
-
-    def _seen_refs(self) -> dict[str, _Target]:
-        return {ref: _Target(ref, seen["commit"]) for ref, seen in self._entry.refs.items()}
 
     def _remote_refs(self) -> dict[str, _Target]:
         """Branches and tags by short name, HEAD first; a tag wins over a branch of the same name, as in `git fetch`."""
@@ -303,7 +297,15 @@ class GitSource:
             commit_ids = {ids[0]} if ids else set()
         else:
             commit_ids = {target.commit for target in refs.values() if target.commit.startswith(short)}
-            commit_ids = commit_ids or self._history(short)
+            if not commit_ids:  # among the commits of all branches and tags, which are fetched without trees
+                entry = self._passing("history")
+                entry.init()
+                git = self._process(entry.folder)
+                words = (*_FETCH, "--no-write-fetch-head", "--", "origin", *_EVERYTHING)
+                git.fetch(*words, config={"remote.origin.url": self._url, **_COMMITS})
+                oids = git.run("rev-parse", f"--disambiguate={short}").decode().split()
+                kinds = git.run("cat-file", "--batch-check", stdin=_lines(oids)).decode().splitlines()
+                commit_ids = {line.partition(" ")[0] for line in kinds if line.split(" ")[1:2] == ["commit"]}
         if not commit_ids:
             message = f"no commit of {self._git.shown} begins with {short!r}"
             raise FetchFailed(message, hint="check the branch, tag or commit id", reason="ref")
@@ -312,17 +314,6 @@ class GitSource:
             message = f"{short!r} is the beginning of {len(commit_ids)} commits"
             raise UsageProblem(message, hint=f"write more characters of one: {', '.join(commits[:5])}", commits=commits)
         return commit_ids.pop()
-
-    def _history(self, short: str) -> set[str]:
-        """The commits of all branches and tags whose id begins with `short`; they are fetched without trees."""
-        entry = self._passing("history")
-        entry.init()
-        git = self._process(entry.folder)
-        words = (*_FETCH, "--no-write-fetch-head", "--", "origin", *_EVERYTHING)
-        git.fetch(*words, config={"remote.origin.url": self._url, **_COMMITS})
-        ids = git.run("rev-parse", f"--disambiguate={short}").decode().split()
-        kinds = git.run("cat-file", "--batch-check", stdin=_lines(ids)).decode().splitlines()
-        return {line.partition(" ")[0] for line in kinds if line.split(" ")[1:2] == ["commit"]}
 
     def _fetched(self, *options: str, config: Mapping[str, str]) -> tuple[str, str]:
         """Fetches the target and returns the ids of its commit and tree."""

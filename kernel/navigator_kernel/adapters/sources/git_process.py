@@ -142,7 +142,9 @@ class GitProcess(Struct, kw_only=True):
             numbered = {f"GIT_CONFIG_KEY_{at}": key for at, (key, _) in enumerate(settings)}
             numbered |= {f"GIT_CONFIG_VALUE_{at}": value for at, (_, value) in enumerate(settings)}
             quiet = {"GIT_CONFIG_COUNT": str(len(settings)), "GCM_INTERACTIVE": "never"}
-            self._env |= {**personal, **numbered, **quiet, "GIT_SSH_COMMAND": _own_ssh(ssh)}
+            if Path(ssh.split(" ")[0]).name == "ssh":
+                ssh = f"{ssh} {_SSH}"  # with options that keep it from asking
+            self._env |= {**personal, **numbered, **quiet, "GIT_SSH_COMMAND": ssh}
 
     def fetch(self, *words: str, config: Mapping[str, str], stdin: bytes = b"") -> None:
         """As `run`; Refused, with git killed, if too much is received. The caller removes what was received."""
@@ -198,7 +200,18 @@ class GitProcess(Struct, kw_only=True):
             finally:
                 for name, value in before.items():
                     os.environ.pop(name) if value is None else os.environ.update({name: value})
-        process = self._start([*_without(env), *argv], stdin, env)
+        try:
+            import git  # takes 40 ms, and only needed here
+        except ImportError as error:
+            raise FetchFailed("git cannot be started", hint="install git 2.36 or newer", reason="refused") from error
+        # GitPython would pass on all other variables; values never appear in an argv
+        dropped = [part for name in os.environ if name not in env for part in ("-u", name)]
+        words = [_program("env", os.environ.get("PATH")), *dropped, *argv]
+        given = self.scratch / "stdin"
+        given.write_bytes(stdin)
+        with given.open("rb") as stream:
+            runner = git.Git(str(self.scratch))
+            process: Any = runner.execute(words, istream=stream, as_process=True, env=env, start_new_session=True)
         output, complaint = bytearray(), bytearray()
         readers = [
             Thread(target=_drain, args=(process.stdout, output, limit, process.pid), daemon=True),
@@ -232,25 +245,14 @@ class GitProcess(Struct, kw_only=True):
                     process.communicate(timeout=5)
             if intake and watcher:
                 intake.end(watcher)
-            for reader, stream in zip(readers, (process.stdout, process.stderr), strict=True):
+            for reader, pipe in zip(readers, (process.stdout, process.stderr), strict=True):
                 reader.join(timeout=5)
                 if not reader.is_alive():
-                    stream.close()
+                    pipe.close()
         if len(output) > limit:
             message = f"{self.shown} holds too many files or bytes to be read"
             raise Refused(message, hint="name a smaller source", reason="too-large")
         return code, bytes(output), bytes(complaint)
-
-    def _start(self, argv: Sequence[str], stdin: bytes, env: Mapping[str, str]) -> Any:
-        try:
-            import git  # takes 40 ms, and only needed here
-        except ImportError as error:
-            raise FetchFailed("git cannot be started", hint="install git 2.36 or newer", reason="refused") from error
-        given = self.scratch / "stdin"
-        given.write_bytes(stdin)
-        with given.open("rb") as stream:
-            runner = git.Git(str(self.scratch))
-            return runner.execute(argv, istream=stream, as_process=True, env=env, start_new_session=True)
 
     def _failure(self, verb: str, complaint: bytes) -> FetchFailed:
         text = clean(strip_url_credentials(complaint.decode("utf-8", errors="replace")))
@@ -338,19 +340,6 @@ def _closed(home: Path, scheme: str) -> dict[str, str]:
         "GIT_DEFAULT_HASH": "sha1",
         "GIT_DEFAULT_REF_FORMAT": "files",
     }
-
-
-def _own_ssh(command: str) -> str:
-    """The person's ssh command; if it is ssh itself, with options that keep it from asking."""
-    return f"{command} {_SSH}" if Path(command.split(" ")[0]).name == "ssh" else command
-
-
-def _without(env: Mapping[str, str]) -> list[str]:
-    """`env -u …` for all other variables that GitPython would pass on; values never appear in an argv."""
-    return [
-        _program("env", os.environ.get("PATH")),
-        *(part for name in os.environ if name not in env for part in ("-u", name)),
-    ]
 
 
 @cache

@@ -8,7 +8,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,23 +92,22 @@ class Entry(Struct, kw_only=True):
     def sweep(self) -> None:
         """Removes the files that a killed process left, or the whole repository if anything in it is not ours."""
         try:
-            sound = _plain(self.folder) and self.made and all(map(_COMMIT.fullmatch, self._shallow())) and self._swept()
+            sound = _plain(self.folder) and self.made and all(map(_COMMIT.fullmatch, self._shallow()))
+            remains: list[Path] = []
+            for path in _below(self.folder) if sound else ():
+                name = path.relative_to(self.folder).as_posix()
+                if _LEFT_OVER.fullmatch(name):
+                    remains.append(path)
+                elif not _KNOWN.fullmatch(name) or not _plain(path):
+                    sound = False
+                    break
         except OSError:
             sound = False
         if not sound:
             self.discard()
-
-    def _swept(self) -> bool:
-        rest: list[Path] = []
-        for path in _below(self.folder):
-            name = path.relative_to(self.folder).as_posix()
-            if _LEFT_OVER.fullmatch(name):
-                rest.append(path)
-            elif not _KNOWN.fullmatch(name) or not _plain(path):
-                return False
-        for path in rest:
+            return
+        for path in remains:
             self.writer.remove(path)
-        return True
 
     def _shallow(self) -> list[str]:
         with suppress(OSError):
@@ -154,39 +153,40 @@ class RepoCache:
             try:
                 yield entry
             finally:
-                with suppress(KernelError):  # a note that cannot be written is not an error
-                    self._keep(url, entry)
+                if entry.made:
+                    newest = sorted(entry.refs.items(), key=lambda pair: pair[1]["at"])[-_REF_LIMIT:]
+                    body = {"url": url, "used_at": self._clock.now(), "refs": dict(newest)}
+                    data = json.dumps(body, ensure_ascii=False, indent=1).encode("utf-8", errors="replace")
+                    with suppress(KernelError):  # a note that cannot be written is not an error
+                        self._writer.write(path.with_suffix(".json"), data, mode=0o600)
 
     def listed(self) -> tuple[Mapping[str, Any], ...]:
         """`{url, bytes, refs: {ref: {commit, at}}, used_at}` of each, sorted by URL; an unknown URL is empty."""
-        rows = [{**_note(path), "bytes": _size(path)} for path in self._entries()]
+        rows = []
+        for path in self._entries():
+            size = 0
+            with suppress(OSError):  # the folder may be removed while its size is measured
+                for file in _below(path):
+                    size += file.lstat().st_size
+            rows.append({**_note(path), "bytes": size})
         return tuple(sorted(rows, key=lambda row: str(row["url"])))
 
     def clear(self, older_than_days: float | None = None) -> int:
         """Removes all repositories, or those that were not used for so many days, and returns how many."""
-        old = [path for path in self._entries() if older_than_days is None or self._days(path) > older_than_days]
+        old, now = self._entries(), datetime.fromisoformat(self._clock.now())
+        if older_than_days is not None:
+            age = timedelta(days=older_than_days)
+            old = [path for path in old if now - datetime.fromisoformat(str(_note(path)["used_at"])) > age]
         for path in old:
             with file_lock(path.with_suffix(".lock")):
                 self._writer.remove(path)
                 self._writer.remove(path.with_suffix(".json"))
         return len(old)
 
-    def _keep(self, url: str, entry: Entry) -> None:
-        if not entry.made:
-            return
-        refs = sorted(entry.refs.items(), key=lambda pair: pair[1]["at"])[-_REF_LIMIT:]
-        note = {"url": url, "used_at": self._clock.now(), "refs": dict(refs)}
-        data = json.dumps(note, ensure_ascii=False, indent=1).encode("utf-8", errors="replace")
-        self._writer.write(entry.folder.with_suffix(".json"), data, mode=0o600)
-
     def _entries(self) -> list[Path]:
         if not self._folder.is_dir():
             return []
         return [path for path in self._folder.iterdir() if _KEY.fullmatch(path.name) and not path.is_symlink()]
-
-    def _days(self, path: Path) -> float:
-        used = datetime.fromisoformat(str(_note(path)["used_at"]))
-        return (datetime.fromisoformat(self._clock.now()) - used).total_seconds() / 86_400
 
 
 def _note(path: Path) -> dict[str, Any]:
@@ -195,10 +195,15 @@ def _note(path: Path) -> dict[str, Any]:
     with suppress(OSError, ValueError, RecursionError, KernelError):
         note = json.loads(read_bounded(path.with_suffix(".json"), _NOTE_LIMIT))
     note = note if isinstance(note, dict) else {}
-    url, refs = note.get("url"), note.get("refs")
+    url, refs, used = note.get("url"), note.get("refs"), note.get("used_at")
+    if not _is_time(used):
+        changed = 0.0
+        with suppress(OSError):
+            changed = path.lstat().st_mtime
+        used = datetime.fromtimestamp(changed, UTC).isoformat()
     return {
         "url": url if isinstance(url, str) else "",
-        "used_at": used if _is_time(used := note.get("used_at")) else _changed(path),
+        "used_at": used,
         "refs": {ref: dict(seen) for ref, seen in refs.items() if _is_seen(seen)} if isinstance(refs, dict) else {},
     }
 
@@ -215,13 +220,6 @@ def _is_time(value: object) -> bool:
     return False
 
 
-def _changed(path: Path) -> str:
-    try:
-        return datetime.fromtimestamp(path.lstat().st_mtime, UTC).isoformat()
-    except OSError:
-        return datetime.fromtimestamp(0, UTC).isoformat()
-
-
 def _below(folder: Path) -> Iterator[Path]:
     """All paths below `folder`; links are not followed."""
     with os.scandir(folder) as found:
@@ -236,11 +234,3 @@ def _plain(path: Path) -> bool:
     """Whether `path` is a regular file or a folder of this person, and not a link."""
     seen = path.lstat()
     return seen.st_uid == os.geteuid() and (stat.S_ISREG(seen.st_mode) or stat.S_ISDIR(seen.st_mode))
-
-
-def _size(folder: Path) -> int:
-    total = 0
-    with suppress(OSError):  # the folder may be removed while its size is measured
-        for path in _below(folder):
-            total += path.lstat().st_size
-    return total

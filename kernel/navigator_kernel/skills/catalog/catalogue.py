@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock, local
 from typing import TYPE_CHECKING, Any, Protocol
@@ -112,9 +112,11 @@ class ResourceCatalogue(Struct):
         resource = self._all().get(namespace)
         name = namespace.partition(":")[2]
         if resource is None or not resource.enabled:
-            broken = next((n for n in self._notes if n.level == "error" and _names(n.path) == name), None)
-            if broken is not None:
-                raise NotLoadable(broken.message, hint="navigator doctor lists the problems", resource=namespace)
+            for note in self._notes:
+                file = Path(note.path)
+                broken = file.parent.name if file.name.lower() == "skill.md" else file.stem
+                if note.level == "error" and broken == name:
+                    raise NotLoadable(note.message, hint="navigator doctor lists the problems", resource=namespace)
             near = list(self.suggest(name))
             hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
             raise SkillNotFound(f"no skill is called {name!r}", hint=hint, suggestions=near)
@@ -172,7 +174,13 @@ class ResourceCatalogue(Struct):
             key = (files, sidecars, disabled)
             if key != self._key:
                 self._gather(files, {skill_folder(path): path for path, _ in sidecars}, disabled)
-                self._folded = _by_folded_name(self._found.values())
+                self._folded = {}  # a name wins over an alias
+                enabled = [resource for resource in self._found.values() if resource.enabled]
+                for resource in enabled:
+                    self._folded.setdefault((resource.type, fold(resource.name)), resource)
+                for resource in enabled:
+                    for alias in resource.aliases:
+                        self._folded.setdefault((resource.type, fold(alias)), resource)
                 self._key = key
             return self._found
 
@@ -244,7 +252,10 @@ def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
     try:
         if stamp[1] > FILE_LIMIT:
             raise NotLoadable(f"{str(path)!r} is over 1 MiB", reason="too-large")
-        if _is_link(path):
+        is_link = False
+        with suppress(OSError):  # without one more `stat` for each of many files
+            is_link = bool(path.readlink())
+        if is_link:
             refuse_link(path, folder or (root.path.parents[1] if root.level == "project" else None))
         return read_manifest(path.read_bytes(), path=path, folder=folder, level=root.level, type=root.type)
     except KernelError as error:
@@ -252,28 +263,3 @@ def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
         return Diagnostic(code=code, level="error", path=str(path), message=clean(error.message, lines=False))
     except OSError as error:
         return Diagnostic(code="unreadable", level="error", path=str(path), message=clean(str(error), lines=False))
-
-
-def _is_link(path: Path) -> bool:
-    """Whether `path` is a link, without one more `stat` for each of many files."""
-    try:
-        return bool(path.readlink())
-    except OSError:
-        return False
-
-
-def _by_folded_name(found: Iterable[SkillDef]) -> dict[tuple[ResourceType, str], SkillDef]:
-    """Enabled resources by case-folded name and alias; a name wins over an alias."""
-    index: dict[tuple[ResourceType, str], SkillDef] = {}
-    enabled = [resource for resource in found if resource.enabled]
-    for resource in enabled:
-        index.setdefault((resource.type, fold(resource.name)), resource)
-    for resource in enabled:
-        for alias in resource.aliases:
-            index.setdefault((resource.type, fold(alias)), resource)
-    return index
-
-
-def _names(path: str) -> str:
-    file = Path(path)
-    return file.parent.name if file.name.lower() == "skill.md" else file.stem

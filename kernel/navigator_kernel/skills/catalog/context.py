@@ -35,13 +35,11 @@ class SkillsContext(Struct):
 
     def get_skills_prompt(self, language: Language = "en") -> str:
         """One line for each enabled skill in tool-use form: `{name, description, input_schema}` (CTX-7)."""
-        lines = [_as_tool(skill) for _, skill in sorted(self.skills.items()) if skill.enabled]
+        lines = []
+        for skill in (skill for _, skill in sorted(self.skills.items()) if skill.enabled):
+            properties = {spec.name: {"type": "string", "description": spec.prompt} for spec in skill.required_params}
+            needed = [spec.name for spec in skill.required_params if spec.required and spec.default is None]
+            schema = {"type": "object", "properties": properties, "required": needed}
+            tool = {"name": skill.name, "description": clean(skill.description, lines=False), "input_schema": schema}
+            lines.append(json.dumps(tool, ensure_ascii=False))
         return "\n".join(lines) or EMPTY[language]
-
-
-def _as_tool(skill: SkillDef) -> str:
-    properties = {spec.name: {"type": "string", "description": spec.prompt} for spec in skill.required_params}
-    needed = [spec.name for spec in skill.required_params if spec.required and spec.default is None]
-    schema = {"type": "object", "properties": properties, "required": needed}
-    tool = {"name": skill.name, "description": clean(skill.description, lines=False), "input_schema": schema}
-    return json.dumps(tool, ensure_ascii=False)

@@ -81,7 +81,13 @@ class Listing(Struct):
         try:
             stamp = os.stat(self.folder).st_mtime_ns
             if stamp != self._stamp:
-                self._entries = _scanned(self.folder, folders=self.folders, markdown=self.markdown)
+                with os.scandir(self.folder) as entries:
+                    visible = [entry for entry in entries if not entry.name.startswith(".")]
+                    files = [entry.name for entry in visible if entry.name.endswith(".md")]
+                    rest = (entry for entry in visible if self.folders and not entry.name.endswith(".md"))
+                    folders = [entry.name for entry in rest if entry.is_dir()]
+                names = [*(files if self.markdown else ()), *folders]
+                self._entries = tuple(sorted(names))
                 self._stamp = _settled(stamp)
         except OSError:
             self._stamp, self._entries = -1, ()
@@ -121,14 +127,6 @@ def _settled(stamp: int) -> int:
     """-1 for a folder that changed just now: another change in the same tick of the file system's clock has the same
     time, so the folder is read again the next time."""
     return stamp if time.time_ns() - stamp > TICK else -1
-
-
-def _scanned(folder: Path, *, folders: bool, markdown: bool) -> tuple[str, ...]:
-    """Entries that may be resources: Markdown files and folders."""
-    with os.scandir(folder) as entries:
-        visible = [entry for entry in entries if not entry.name.startswith(".")]
-        wanted = (one for one in visible if (markdown if one.name.endswith(".md") else folders and one.is_dir()))
-        return tuple(sorted(one.name for one in wanted))
 
 
 def _stamp(path: str) -> Stamp | None:

@@ -59,19 +59,14 @@ def search(
     def found(skill: SkillDef) -> Hit | None:
         name = fold(skill.name)
         exact = bool(words) and name == fold(query)  # a name of several words, written with spaces
-        best, count = _documented(skill, name, words, exact=exact)
+        matches = [match for word in words if (match := _match(skill, name, word))]
+        best = max([*matches, (100, "exact") if exact else (0, "")])
         best = best if best[0] else _other(skill, name, words, rank, sure)
-        bonus = (SEVERAL if count >= 2 else 0) + min(3 * uses.get(name, 0), USES_LIMIT)
+        bonus = (SEVERAL if len(matches) >= 2 else 0) + min(3 * uses.get(name, 0), USES_LIMIT)
         return Hit(skill, best[0] + bonus, best[1]) if best[0] else None
 
     hits = [hit for skill in skills if (hit := found(skill))]
     return tuple(sorted(hits, key=lambda hit: (-hit.score, rank.get(hit.skill.name, len(rank)), hit.skill.name)))
-
-
-def _documented(skill: SkillDef, name: str, words: Sequence[_Word], *, exact: bool) -> tuple[_Match, int]:
-    """The best match of any keyword, with the score 0 if none matches, and the number of keywords that match."""
-    matches = [match for word in words if (match := _match(skill, name, word))]
-    return max([*matches, (100, "exact") if exact else (0, "")]), len(matches)
 
 
 def _match(skill: SkillDef, name: str, word: _Word) -> _Match | None:

@@ -341,7 +341,9 @@ def _rewritten(
     damaged: list[str] = []
     receipts = dict(read_receipts(place, damaged))
     lock = _mended(place, receipts, deps, take)
-    rows = _rows(place)
+    rows: Sequence[Mapping[str, Any]] | None = None
+    with suppress(Damaged):
+        rows = read_rows(place.database)
     row_of = {str(row.get("name")): row for row in rows or ()}
     again, unreadable = dict[str, Receipt](), dict[str, str]()
     for name in damaged:
@@ -382,16 +384,14 @@ def _mended(
             raise
         sides = sides_of(place.lock, held)
         entries = merged(sides, take) if sides is not None else {**here, **saved(held)}
-    return {
-        name: here[name] if name in here and not _is_sound(name, entry, place, deps) else entry
-        for name, entry in entries.items()
-    }
-
-
-def _is_sound(name: str, entry: Mapping[str, Any], place: InstallScope, deps: InstallDeps) -> bool:
-    with suppress(Damaged):
-        return bool(receipts_in({name: entry}, place, deps))
-    return False
+    mended: dict[str, Mapping[str, Any]] = {}
+    for name, entry in entries.items():
+        mended[name] = entry
+        try:
+            receipts_in({name: entry}, place, deps)
+        except Damaged:
+            mended[name] = here.get(name, entry)
+    return mended
 
 
 def _is_readable(place: InstallScope) -> bool:
@@ -406,10 +406,3 @@ def _entries(place: InstallScope) -> Entries:
     with suppress(Damaged):
         return read_lock(place.lock)
     return {}
-
-
-def _rows(place: InstallScope) -> Sequence[Mapping[str, Any]] | None:
-    """The rows of the database; None if it cannot be read."""
-    with suppress(Damaged):
-        return read_rows(place.database)
-    return None

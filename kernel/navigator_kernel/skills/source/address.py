@@ -294,7 +294,14 @@ def _parsed(text: str, base: Path) -> Source:
     if colon and (beginning := _FORGES.get(forge.lower())):
         return _from_url(f"{beginning}{below.strip('/')}")
     if hit := _ALIAS.fullmatch(text):
-        return _from_alias(*hit.groups(default=""))
+        host, place, named = hit.groups(default="")
+        if host.lower() in FORGE_HOSTS:  # whose user is always `git`
+            return _from_scp("git", host, place, named)
+        _refuse_plain_host(host)  # a name in the person's ssh settings
+        _refuse_climbing(place)
+        if place.startswith("-"):
+            raise Refused(f"{host + ':' + place!r} looks like an option", hint="git@host:owner/repo")
+        return Source(kind="git", url=f"{host}:{place}", label=f"{host}:{place}", ref=named)
     if _SCHEMELESS.fullmatch(text):
         return _from_url(f"https://{text}")
     if hit := _SHORT.fullmatch(text):
@@ -351,12 +358,22 @@ def _from_url(text: str) -> Source:
         return _from_scp(user, address, f"{below}{path}", ref)  # `ssh://git@host:owner/repo`, a common mixture
     if scheme == "https" and _is_name_of_a_button(user, name.lower(), path):
         host = name
-    _refuse_host(scheme, host)
+    user, at, name = host.rpartition("@")
+    if ":" in user or (scheme == "https" and at):
+        hint = "leave the user and password out; git's own means hold secrets"
+        raise Refused("the URL carries a user or password", hint=hint)
+    if at and not _USER.fullmatch(user):
+        raise Refused(f"{clean(user, lines=False)!r} is not a plain user name", hint="ssh://git@host/path")
+    _refuse_plain_host(name)
     if scheme == "https":
         host = host.lower().removesuffix(":443")
         host = SAME_AS.get(host, host)
         if page := _page(host, path.rstrip("/"), query):
-            return _with_page(page, ref) if page.page or page.ref else replace(page, ref="" if "gist" in host else ref)
+            if not page.page and not page.ref:
+                return replace(page, ref="" if "gist" in host else ref)
+            # What stands behind `#` is a place on the page unless the page begins with it
+            named = ref if f"{page.page}/".startswith(f"{ref}/") else ""
+            return _at_page(page, named) if page.page else page
         if not query and (web := _published(scheme, host, path, ref)):
             return web
     if not path.strip("/"):
@@ -553,28 +570,6 @@ def _from_scp(user: str, host: str, path: str, ref: str) -> Source:
     return Source(kind="git", url=url, label=url, ref=ref)
 
 
-def _from_alias(host: str, path: str, ref: str) -> Source:
-    """`host:path`, where the host is a name in the person's ssh settings, or a forge whose user is always `git`."""
-    if host.lower() in FORGE_HOSTS:
-        return _from_scp("git", host, path, ref)
-    _refuse_plain_host(host)
-    _refuse_climbing(path)
-    if path.startswith("-"):
-        raise Refused(f"{host + ':' + path!r} looks like an option", hint="git@host:owner/repo")
-    url = f"{host}:{path}"
-    return Source(kind="git", url=url, label=url, ref=ref)
-
-
-def _refuse_host(scheme: str, host: str) -> None:
-    user, at, name = host.rpartition("@")
-    if ":" in user or (scheme == "https" and at):
-        hint = "leave the user and password out; git's own means hold secrets"
-        raise Refused("the URL carries a user or password", hint=hint)
-    if at and not _USER.fullmatch(user):
-        raise Refused(f"{clean(user, lines=False)!r} is not a plain user name", hint="ssh://git@host/path")
-    _refuse_plain_host(name)
-
-
 def _refuse_plain_host(host: str) -> None:
     """Raises Refused for letters of other scripts, which look like Latin ones."""
     if not _HOST.fullmatch(host) or any(part.startswith("xn--") for part in host.lower().split(".")):
@@ -584,15 +579,6 @@ def _refuse_plain_host(host: str) -> None:
 def _refuse_climbing(path: str) -> None:
     if ".." in unquote(path).split("/"):
         raise Refused(f"{clean(path, lines=False)!r} leads upwards", hint="write the path without '..'")
-
-
-def _with_page(source: Source, fragment: str) -> Source:
-    """`source` of a page with its ref and path separated, if they are known. The part of the address behind `#` is a
-    place on the page unless the page begins with it."""
-    if not source.page:
-        return source
-    ref = fragment if f"{source.page}/".startswith(f"{fragment}/") else ""
-    return _at_page(source, ref)
 
 
 def _at_page(source: Source, ref: str) -> Source:

@@ -108,13 +108,18 @@ def all_copies(skills: Sequence[Found], named: Callable[[Found], str], contents:
 def labels(skills: Sequence[Found], named: Callable[[Found], str], top: str) -> dict[str, Label]:
     """Maps the folder of each skill to a unique name, or to none; `skills` must not contain copies.
 
-    Of several skills with the same name, the first by `_rank` keeps it. `top` is the name of the repository.
+    Of several skills with the same name, a proper one keeps it, one in a plugin's manifest before one whose folder has
+    the name, else the first by `nearness`. `top` is the name of the repository.
     """
     by_folder: dict[str, Label] = {}
     others: list[Found] = []
     for group in _by_name((skill, named(skill)) for skill in skills):
         name = fold(named(group[0]))
-        first, *rest = sorted(group, key=lambda skill: _rank(skill, name))
+        ranks = {
+            skill.folder: (skill.role != "skill", not skill.declared, fold(skill.name) != name, nearness(skill))
+            for skill in group
+        }
+        first, *rest = sorted(group, key=lambda skill: ranks[skill.folder])
         by_folder[first.folder] = Label(named(first))
         others += rest
     taken = {fold(label.name) for label in by_folder.values()}
@@ -123,11 +128,6 @@ def labels(skills: Sequence[Found], named: Callable[[Found], str], top: str) -> 
         by_folder[skill.folder] = next(free, Label(""))
         taken.add(fold(by_folder[skill.folder].name))
     return by_folder
-
-
-def _rank(skill: Found, name: str) -> tuple[bool, bool, bool, tuple[bool, bool, bool, int, str]]:
-    """The sort key for keeping `name`: a skill in a plugin's manifest comes before one whose folder has the name."""
-    return skill.role != "skill", not skill.declared, fold(skill.name) != name, nearness(skill)
 
 
 def _by_name(named: Iterable[tuple[Found, str]]) -> Iterable[list[Found]]:
@@ -226,7 +226,12 @@ class Tree:
                 done = done[:-1] if part == ".." else done
                 continue
             done.append(part)
-            entry = self._step("/".join(done))
+            reached = "/".join(done)
+            if (entry := self.at(reached)) is None:
+                code = "link-escape" if ".git" in reached.lower().split("/") else "link-dangling"
+                raise BrokenPath(code, "is a link that leads out or to nothing")
+            if entry.kind == "commit":
+                raise BrokenPath("link-submodule", "is a link into a submodule")
             if entry.mode == LINK:
                 hops += 1
                 done.pop()
@@ -239,15 +244,6 @@ class Tree:
             if hops > HOP_LIMIT or len(ahead) > PART_LIMIT:
                 raise BrokenPath("link-loop", "is a link that leads in a circle")
         return "/".join(done)
-
-    def _step(self, path: str) -> TreeEntry:
-        entry = self.at(path)
-        if entry is None:
-            code = "link-escape" if ".git" in path.lower().split("/") else "link-dangling"
-            raise BrokenPath(code, "is a link that leads out or to nothing")
-        if entry.kind == "commit":
-            raise BrokenPath("link-submodule", "is a link into a submodule")
-        return entry
 
     def _span(self, folder: str) -> tuple[int, int]:
         if not folder:
@@ -307,10 +303,11 @@ def find_skills(
         raise SkillNotFound(
             f"there is no SKILL.md in {subpath or label or top!r}", hint="check the source and its path"
         )
-    skills = []
+    skills, plugins = [], plugins or Plugins()
     for folder in sorted(places, key=lambda folder: folder.split("/")):
-        at = whole.at(folder)
-        plugin, role, declared = _standing((folder, *places[folder]), scope, plugins or Plugins())
+        at, paths = whole.at(folder), (folder, *places[folder])
+        roles = [_role(path[len(scope) :] if _below(path, scope) else path) for path in paths]
+        declared = any(map(plugins.declares, paths))
         one = Found(
             folder=folder,
             name=folder.rpartition("/")[2] or top,
@@ -318,8 +315,8 @@ def find_skills(
             entries=tuple(whole.below(folder)),
             tree=at.oid if at and folder else tree,
             also=tuple(places[folder]),
-            plugin=plugin,
-            role=role,
+            plugin=next(filter(None, map(plugins.owner, paths)), ""),
+            role="skill" if declared or "skill" in roles else roles[0],  # the most open of its places counts
             declared=declared,
         )
         skills.append(one)
@@ -356,18 +353,14 @@ def _manifests(whole: Tree, links: Mapping[str, bytes] | None) -> dict[str, Tree
         if name.lower() != "skill.md":
             continue
         if entry.mode == LINK and links is not None:
-            manifests.setdefault(folder, _followed(whole, entry, links))
+            target = None
+            with suppress(BrokenPath):
+                target = whole.at(whole.real(entry.path, links))
+            is_file = target is not None and target.mode in REGULAR
+            manifests.setdefault(folder, target._replace(path=entry.path) if target and is_file else entry)
         elif entry.mode in REGULAR:
             manifests.setdefault(folder, entry)
     return manifests
-
-
-def _followed(whole: Tree, entry: TreeEntry, links: Mapping[str, bytes]) -> TreeEntry:
-    try:
-        target = whole.at(whole.real(entry.path, links))
-    except BrokenPath:
-        return entry
-    return target._replace(path=entry.path) if target and target.mode in REGULAR else entry
 
 
 def _linked(
@@ -391,15 +384,6 @@ def _below(path: str, folder: str) -> bool:
     return not folder or path == folder or path.startswith(f"{folder}/")
 
 
-def _standing(places: Sequence[str], scope: str, plugins: Plugins) -> tuple[str, Role, bool]:
-    """The plugin and the role of a skill at `places`, of which the most open one counts, and whether a plugin's
-    manifest names it."""
-    roles = [_role(place[len(scope) :] if _below(place, scope) else place) for place in places]
-    declared = any(map(plugins.declares, places))
-    role = "skill" if declared or "skill" in roles else roles[0]
-    return next(filter(None, map(plugins.owner, places)), ""), role, declared
-
-
 def _role(path: str) -> Role:
     """The role that the path's folder names suggest. A skill itself may be called `test`."""
     parts = [part for part in path.lower().split("/") if part]
@@ -417,8 +401,14 @@ def _meant(word: str, skills: Sequence[Found], named: Named) -> Sequence[Found]:
     path = inner_path(word)
     if hits := [skill for skill in skills if skill.lies_at(path) and (path == "" or "/" in path)]:
         return hits
-    if _WILDCARD.search(word) and (globbed := _globbed(path, word, skills)):
-        return globbed
+    if _WILDCARD.search(word):
+        hits = [
+            skill
+            for skill in skills
+            if fnmatchcase(skill.name, word) or any(fnmatchcase(place, path) for place in (skill.folder, *skill.also))
+        ]
+        if hits:  # examples, tests and hidden ones only if nothing else matches
+            return [skill for skill in hits if skill.role == "skill"] or hits
     folded = fold(path)
     hits = [skill for skill in skills if fold(skill.name) == folded or skill.lies_at(path)]
     hits = hits or [skill for skill in skills if any(fold(link.rpartition("/")[2]) == folded for link in skill.also)]
@@ -438,16 +428,6 @@ def inner_path(word: str) -> str:
     """The folder that `word` names by its path, if any."""
     path = _SKILL_FILE.sub("", word.strip("/").removeprefix("./"))
     return "" if word in {".", "./"} else path
-
-
-def _globbed(path: str, word: str, skills: Sequence[Found]) -> list[Found]:
-    """The skills that match the pattern; examples, tests and hidden ones only if nothing else matches."""
-    hits = [
-        skill
-        for skill in skills
-        if fnmatchcase(skill.name, word) or any(fnmatchcase(place, path) for place in (skill.folder, *skill.also))
-    ]
-    return [skill for skill in hits if skill.role == "skill"] or hits
 
 
 def _only(word: str, hits: Sequence[Found], contents: Contents, usable: Callable[[Found], bool]) -> Found:

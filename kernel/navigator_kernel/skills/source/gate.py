@@ -60,7 +60,13 @@ def admit(skill: Found, links: Mapping[str, bytes], tree: Tree | None = None) ->
     problems += [*_collisions(paths), *_repositories(paths)]
     planned: list[PlannedFile] = []
     for path, item in sorted(items, key=lambda item: item[0]):
-        problem = _path_problem(path) or _kind_problem(item)
+        problem = _path_problem(path)
+        if problem is None and isinstance(item, BrokenPath):
+            problem = _Problem(item.code, str(item))
+        elif problem is None and isinstance(item, TreeEntry) and item.kind == "commit":
+            problem = _Problem("submodule", "is a submodule")
+        elif problem is None and isinstance(item, TreeEntry) and item.mode not in REGULAR:
+            problem = _Problem("special-file", "is not a regular file")
         if problem:
             problems.append(_Problem(problem.code, f"{clean(path, lines=False)!r} {problem.text}"))
         elif isinstance(item, TreeEntry):
@@ -128,7 +134,9 @@ def _led(
         if target is None or target.kind != "tree":
             yield inner, target or BrokenPath("link-dangling", "is a link to nothing")
             return
-        _refuse_circle(real, (*through, entry.path))
+        outer = (*through, entry.path)
+        if len(outer) > DEPTH_LIMIT or any(f"{folder}/".startswith(f"{real}/") or not real for folder in outer):
+            raise BrokenPath("link-loop", "is a link to a folder that holds it, or leads through too many")
     except BrokenPath as astray:
         yield inner, astray
         return
@@ -137,11 +145,6 @@ def _led(
         yield inner, BrokenPath("link-dangling", "is a link to an empty folder")
     for below in files:
         yield from _led(f"{inner}/{below.path[len(real) + 1 :]}", below, (*through, real), links, tree)
-
-
-def _refuse_circle(folder: str, through: Sequence[str]) -> None:
-    if len(through) > DEPTH_LIMIT or any(f"{outer}/".startswith(f"{folder}/") or not folder for outer in through):
-        raise BrokenPath("link-loop", "is a link to a folder that holds it, or leads through too many")
 
 
 def _collisions(paths: Sequence[str]) -> list[_Problem]:
@@ -177,26 +180,17 @@ def _repositories(paths: Iterable[str]) -> list[_Problem]:
 def _path_problem(path: str) -> _Problem | None:
     if path.startswith("/") or clean(path, lines=False) != path or "\t" in path or "\\" in path:
         return _Problem("path-odd", "is not a plain path")
-    return next(filter(None, map(_part_problem, path.split("/"))), None)
-
-
-def _part_problem(part: str) -> _Problem | None:
-    if part in {"", ".", ".."}:
-        return _Problem("traversal", "leads elsewhere")
-    if part.casefold().rstrip(". ") in _GIT:
-        return _Problem("nested-git", "belongs to git")
-    if part.startswith("-"):
-        return _Problem("option-like", "could be read as an option")
-    if part.endswith((".", " ")):
-        return _Problem("path-odd", "ends in a dot or a space")
-    if _DEVICE.fullmatch(part.partition(".")[0].rstrip(" ")):
-        return _Problem("device-name", "is the name of a device on some systems")
-    return _Problem("path-long", "has too long a name") if len(part.encode()) > PART_LIMIT else None
-
-
-def _kind_problem(item: TreeEntry | BrokenPath) -> _Problem | None:
-    if isinstance(item, BrokenPath):
-        return _Problem(item.code, str(item))
-    if item.kind == "commit":
-        return _Problem("submodule", "is a submodule")
-    return None if item.mode in REGULAR else _Problem("special-file", "is not a regular file")
+    for part in path.split("/"):
+        if part in {"", ".", ".."}:
+            return _Problem("traversal", "leads elsewhere")
+        if part.casefold().rstrip(". ") in _GIT:
+            return _Problem("nested-git", "belongs to git")
+        if part.startswith("-"):
+            return _Problem("option-like", "could be read as an option")
+        if part.endswith((".", " ")):
+            return _Problem("path-odd", "ends in a dot or a space")
+        if _DEVICE.fullmatch(part.partition(".")[0].rstrip(" ")):
+            return _Problem("device-name", "is the name of a device on some systems")
+        if len(part.encode()) > PART_LIMIT:
+            return _Problem("path-long", "has too long a name")
+    return None

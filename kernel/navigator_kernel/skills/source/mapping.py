@@ -120,10 +120,17 @@ class SkillMapping:
         """The file with `rows` in its observed region, or None if it has them all; Damaged without both marks."""
         head, observed, tail = _regions(_text(self.path) or _NEW, self.path)
         known = {_key(row): row for row in _rows(observed)}
-        if not list(_learned(known, rows)):
+        before = dict(known)
+        for row in rows:  # those with more information
+            key = _key(row)
+            if NAME.fullmatch(row.name) and (row.description or key not in known):
+                known[key] = row._replace(description=_plain(_cell(row.description)))
+        if known == before:
             return None
-        ordered = sorted(known.values(), key=lambda row: (row.repo, row.name, row.subpath))
-        region = "".join(map(_line, ordered))
+        region = ""
+        for row in sorted(known.values(), key=lambda row: (row.repo, row.name, row.subpath)):
+            repo = f"[{row.repo}](https://github.com/{row.repo})" if _OWNED.fullmatch(row.repo) else _cell(row.repo)
+            region += f"| `{row.name}` | {_cell(row.description)} | {repo} | {_cell(row.subpath)} |\n"
         return f"{head}{BEGIN}\n{_HEAD}{region}{END}{tail}".encode()
 
     def _indexed(self) -> dict[str, tuple[str, str]]:
@@ -141,17 +148,6 @@ class SkillMapping:
 
 def _key(row: Row) -> _Key:
     return row.repo, row.subpath, fold(row.name)
-
-
-def _learned(known: dict[_Key, Row], rows: Iterable[Row]) -> Iterator[Row]:
-    """Adds `rows` with more information to `known`."""
-    for row in rows:
-        key = _key(row)
-        if NAME.fullmatch(row.name) and (row.description or key not in known):
-            cleaned = row._replace(description=_plain(_cell(row.description)))
-            if known.get(key) != cleaned:
-                known[key] = cleaned
-                yield cleaned
 
 
 def _text(path: Path) -> str:
@@ -186,42 +182,25 @@ def _rows(text: str) -> tuple[Row, ...]:
             hit = _HEADING.fullmatch(line[:500])
             repo, columns = (hit.group(1) if hit else ""), ()
         elif "|" in line and not _is_rule(line):
-            cells = _cells(line)
+            line = _LAST_BAR.sub("", line.strip().removeprefix("|")).replace("\\|", "\0")
+            cells = [cell.strip() for cell in line.split("|")]
             if at + 1 < len(lines) and _is_rule(lines[at + 1]):
                 columns = [_COLUMNS.get(fold(cell.strip("`* ")), "") for cell in cells]
-            elif row := _row(dict(zip(columns or Row._fields, cells, strict=False)), repo):
-                rows.append(row)
+                continue
+            cell_of = dict(zip(columns or Row._fields, cells, strict=False))
+            name, place = cell_of.get("name", "").strip("`* "), cell_of.get("repo", "")[:2000]
+            link = _LINK.search(place)
+            url = _plain(link.group(1) if link else place.strip("`<> "))
+            named = _GITHUB.fullmatch(url)
+            source = (named.group(1) if named else url) or repo
+            if source and NAME.fullmatch(name):
+                subpath = _plain(cell_of.get("subpath", "").strip("`"))
+                rows.append(Row(name, _plain(cell_of.get("description", "")), source, subpath))
     return tuple(rows)
 
 
 def _is_rule(line: str) -> bool:
     return "|" in line and "-" in line and not line.strip("|:- \t")
-
-
-def _cells(line: str) -> list[str]:
-    line = line.strip().removeprefix("|")
-    if "\\" not in line:
-        return [cell.strip() for cell in line.removesuffix("|").split("|")]
-    return [cell.strip() for cell in _LAST_BAR.sub("", line).replace("\\|", "\0").split("|")]
-
-
-def _row(cells: dict[str, str], repo: str) -> Row | None:
-    name = cells.get("name", "").strip("`* ")
-    cell = cells.get("repo", "")
-    cell = cell[:2000]
-    hit = _LINK.search(cell)
-    url = _plain(hit.group(1) if hit else cell.strip("`<> "))
-    named = _GITHUB.fullmatch(url)
-    repo = (named.group(1) if named else url) or repo
-    if not repo or not NAME.fullmatch(name):
-        return None
-    return Row(name, _plain(cells.get("description", "")), repo, _plain(cells.get("subpath", "").strip("`")))
-
-
-def _line(row: Row) -> str:
-    github = _OWNED.fullmatch(row.repo)
-    repo = f"[{row.repo}](https://github.com/{row.repo})" if github else _cell(row.repo)
-    return f"| `{row.name}` | {_cell(row.description)} | {repo} | {_cell(row.subpath)} |\n"
 
 
 def _cell(text: str) -> str:

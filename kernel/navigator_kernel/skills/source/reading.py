@@ -58,9 +58,15 @@ def open_source(
     redirect.
     """
     if source.kind in ("folder", "archive"):
-        return _open_local(source)
+        from navigator_kernel.adapters.sources.local import ArchiveSource, FolderSource  # 5 ms; most sources are remote
+
+        return (FolderSource if source.kind == "folder" else ArchiveSource)(Path(source.url))
     if source.kind == "web":
-        return _open_published(source, offline=offline, ask=ask, leads=leads)
+        from navigator_kernel.adapters.sources.published import PublishedSource
+
+        # The registry of a package is the one that the person's npm uses
+        leads = None if source.url.startswith("npm:") else leads
+        return PublishedSource(source.url, source.ref, offline=offline, ask=ask, leads=leads)
     steps = iter(ahead)
 
     def meanwhile() -> None:
@@ -78,20 +84,6 @@ def open_source(
         meanwhile=meanwhile,
         redirects=leads is None,
     )
-
-
-def _open_local(source: Source) -> Tree:
-    from navigator_kernel.adapters.sources.local import ArchiveSource, FolderSource  # 5 ms, and most sources are remote
-
-    return (FolderSource if source.kind == "folder" else ArchiveSource)(Path(source.url))
-
-
-def _open_published(source: Source, *, offline: bool, ask: Ask | None, leads: Callable[[str], object] | None) -> Tree:
-    from navigator_kernel.adapters.sources.published import PublishedSource
-
-    is_package = source.url.startswith("npm:")  # its registry is the one that the person's npm uses
-    leads = None if is_package else leads
-    return PublishedSource(source.url, source.ref, offline=offline, ask=ask, leads=leads)
 
 
 def ready_to_look() -> None:
@@ -144,8 +136,10 @@ class SourceReader(Struct):
         self.unread = getattr(self.tree, "left_out", {})
         if self.unread and not entries:
             raise next(iter(self.unread.values()))
-        self.source = replace(self.source, subpath=_folder_of(self.source.subpath, entries))
-        top, subpath = self.source.base_name, self.source.subpath
+        subpath = self.source.subpath
+        if any(entry.path == subpath and entry.kind == "blob" and entry.mode != LINK for entry in entries):
+            subpath = subpath.rpartition("/")[0]  # the folder of a file
+        self.source = replace(self.source, subpath=subpath)
         with suppress(Refused):  # if these files are too large, none of them is used
             self.links = self.read(candidate_manifests(entries))
         plugins = read_plugins(entries, self.links)
@@ -156,22 +150,29 @@ class SourceReader(Struct):
         self.notes += (*plugins.diagnostics, *unread)
         self.about, self.elsewhere, self.roots = plugins.about, plugins.elsewhere, plugins.roots
         if self.elsewhere:
-            message = f"--skill NAME also installs these plugins from other repositories: {', '.join(self.elsewhere)}"
-            note = Diagnostic(code="plugin-elsewhere", level="warning", path="marketplace.json", message=message)
+            text = f"--skill NAME also installs these plugins from other repositories: {', '.join(self.elsewhere)}"
+            note = Diagnostic(code="plugin-elsewhere", level="warning", path="marketplace.json", message=text)
             self.notes += (note,)
         if self.elsewhere and not any(entry.path.lower().endswith("skill.md") for entry in entries):
             return self.found  # a marketplace may hold nothing itself
         self.found = find_skills(
             entries,
-            top=top,
+            top=self.source.base_name,
             subpath=subpath,
             tree=self.tree.tree,
             links=self.links,
             plugins=plugins,
             label=self.source.label,
         )
-        if self.source.skill:
-            self.found = self._called(self.source.skill)
+        if name := self.source.skill:  # the one that the source's address names
+            if name in self.unread:
+                raise self.unread[name]
+            try:
+                self.found = select_skills(self.found, [name], self.named, self.contents, self.is_usable)
+            except SkillNotFound as error:
+                kinds = "skill" if self.source.kind == "web" else "branch, tag, commit or skill"
+                message = f"{self.source.label!r} has no {kinds} called {name!r}"
+                raise FetchFailed(message, hint=error.hint, reason="ref") from error
         return self.found
 
     def place_of(self, word: str) -> tuple[Source, str] | None:
@@ -200,17 +201,6 @@ class SourceReader(Struct):
         files = [entry.path for entry in entries.values() if entry.mode in (*REGULAR, "040000")]
         parts = (plugin_parts(plugin, *place, frozenset(files), read) for plugin, place in roots.items())
         return [one for one in parts if one is not None]
-
-    def _called(self, name: str) -> tuple[Found, ...]:
-        """The one skill that the source's address names."""
-        if name in self.unread:
-            raise self.unread[name]
-        try:
-            return select_skills(self.found, [name], self.named, self.contents, self.is_usable)
-        except SkillNotFound as error:
-            kinds = "skill" if self.source.kind == "web" else "branch, tag, commit or skill"
-            message = f"{self.source.label!r} has no {kinds} called {name!r}"
-            raise FetchFailed(message, hint=error.hint, reason="ref") from error
 
     def manifest(self, skill: Found) -> SkillDef | KernelError:
         """The manifest, or the error if it cannot be used."""
@@ -276,12 +266,6 @@ class SourceReader(Struct):
             blobs |= got
             room -= sum(map(len, got.values()))
         return blobs, problems
-
-
-def _folder_of(path: str, entries: Iterable[TreeEntry]) -> str:
-    """The folder that `path` means: that of a file, if it is the path of one."""
-    is_file = path and any(entry.path == path and entry.kind == "blob" and entry.mode != LINK for entry in entries)
-    return path.rpartition("/")[0] if is_file else path
 
 
 def _read(skill: Found, data: bytes) -> SkillDef | KernelError:

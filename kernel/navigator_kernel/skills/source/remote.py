@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.adapters.web import fetch
 from navigator_kernel.errors import FetchFailed, KernelError, Refused, UsageProblem
-from navigator_kernel.skills.catalog.search import Hit, search
+from navigator_kernel.skills.catalog.search import search
 from navigator_kernel.skills.formats.manifest import DESCRIPTION_LIMIT
 from navigator_kernel.skills.formats.names import NAME
 from navigator_kernel.skills.source.address import parse_source
@@ -54,7 +54,13 @@ def search_remote(
             offered.setdefault((offer.repo, offer.subpath, offer.name), (offer, catalogue))
     pairs = list(offered.values())
     hits = search((_skill(at, offer) for at, (offer, _) in enumerate(pairs)), query, {})
-    return [_told(hit, *pairs[int(hit.skill.path.name)]) for hit in hits]
+    results = []
+    for hit in hits:
+        offer, catalogue = pairs[int(hit.skill.path.name)]
+        row: dict[str, Any] = {"name": offer.name, "description": offer.description, "repo": offer.repo}
+        row |= {"subpath": offer.subpath, "score": hit.score, "reason": hit.reason, "catalogue": catalogue}
+        results.append({**row, "install": install_command(offer.repo, offer.subpath, offer.name)})
+    return results
 
 
 def known_skills(word: str, mapping: SkillMapping) -> list[dict[str, Any]]:
@@ -158,9 +164,3 @@ def _word(value: object, key: str, where: str) -> str:
 def _skill(at: int, offer: RemoteSkill) -> SkillDef:
     """The remote skill in a form that can be searched; its path is its index in the list."""
     return SkillDef(name=offer.name, description=offer.description, path=Path(str(at)), folder=None, tags=offer.tags)
-
-
-def _told(hit: Hit, offer: RemoteSkill, catalogue: str) -> dict[str, Any]:
-    base: dict[str, Any] = {"name": offer.name, "description": offer.description, "repo": offer.repo}
-    base |= {"subpath": offer.subpath, "score": hit.score, "reason": hit.reason, "catalogue": catalogue}
-    return {**base, "install": install_command(offer.repo, offer.subpath, offer.name)}
