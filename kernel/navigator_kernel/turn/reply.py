@@ -392,7 +392,7 @@ def _updates(reports: Sequence[Report], session: Session, language: Language) ->
         lines.append(
             say("state.sticky", language, agent=session.sticky.agent, target=escape_controls(session.sticky.target))
         )
-    if session.retry:
+    if session.retry and not (reports and reports[-1].progress):  # the hint of unfinished work says how it goes on
         lines.append(say("hint.go_on" if is_unfinished(session) else "state.retry", language))
     if session.failures >= FAILURES:
         lines.append(say("ask.failed_twice", language))
