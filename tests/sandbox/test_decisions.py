@@ -9,7 +9,17 @@ import msgspec
 import pytest
 
 from navigator_kernel.config.settings import Policy
-from navigator_kernel.sandbox.guard import _NEEDS, GIVEN, SAID, Decision, Standing, explained, of_built_in, of_tool, refusal
+from navigator_kernel.sandbox.guard import (
+    _NEEDS,
+    GIVEN,
+    SAID,
+    Decision,
+    Standing,
+    explained,
+    of_built_in,
+    of_tool,
+    refusal,
+)
 from navigator_kernel.skills.catalog.executor import SkillExecutor
 from navigator_kernel.values.job import Want
 from navigator_kernel.values.resource import SkillDef

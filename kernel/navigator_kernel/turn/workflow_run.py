@@ -191,7 +191,8 @@ class JournalledRun(Struct, kw_only=True):
                 waits_for, question = report.subject, report.summary if report.subject == REPEAT else ""
             elif _failures(kernel.journal.load(token), number) < RETRIES:
                 waits_for = f"retry:{number}"
-                question = say("workflow.retry", language, step=number, total=total, token=token)  # WFL-8
+                key = "workflow.stopped" if report.progress else "workflow.retry"
+                question = say(key, language, step=number, total=total, token=token)  # WFL-8
             else:
                 question = say("workflow.twice", language, step=number, total=total, token=token)
         run = kernel.journal.load(token)

@@ -96,7 +96,7 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
         note(say("workflow.result", language, path=reply.workflow.result))
     for text in filter(None, (reply.question, reply.open)):
         note(text)
-    if waits and not in_chat and not can_answer():
+    if waits and not in_chat and (reply.is_stopped or not can_answer()):
         note(say("notice.resume", language, command=command_for(reply.session, app.root_flag, app.rights)))
         if word := reply.report.data.get("allow"):
             note(say("notice.allow", language, word=shlex.quote(str(word))))
