@@ -118,6 +118,8 @@ class Places(Struct, frozen=True, kw_only=True):
             return Place("earlier", self.box, path.relative_to(self.box).parts)
         if not path.is_relative_to(self.project):
             hint = f"use files below {self.workspace}, {self.folder} or the person's project"
+            if path.is_relative_to("/tmp"):  # noqa: S108 - only compared
+                hint = f"what is in /tmp ends with its command: {path.name!r} alone is kept in the workspace"
             raise Refused(
                 f"{escape_controls(written)!r} is outside the files that this skill may use",
                 hint=hint,
