@@ -41,7 +41,10 @@ class RunResult(Struct, frozen=True, kw_only=True):
     at: str
     delivered: str
     is_there: bool
-    is_disarmed: bool
+
+    @property
+    def is_disarmed(self) -> bool:
+        return DISARMED in self.path
 
 
 def runs_with_results(project: Project) -> tuple[str, ...]:
@@ -65,7 +68,7 @@ def results_of(project: Project, run: str) -> tuple[RunResult, ...]:
     found = [_result(folder, run, path, size, delivered) for path, (_, size, _) in there.items()]
     for path in gone:
         to, _, size = delivered.get(path, ("", "", -1))
-        found.append(_described(run, path, size=size, kind="", at="", delivered=to, is_there=False))
+        found.append(RunResult(run=run, path=path, size=size, kind="", at="", delivered=to, is_there=False))
     return tuple(sorted(found, key=lambda one: (not one.is_there, one.is_disarmed, one.path)))
 
 
@@ -159,20 +162,7 @@ def _result(folder: Path, run: str, path: str, size: int, delivered: Mapping[str
     except (KernelError, OSError, ValueError):
         kind, at = "", ""
     to = delivered[path][0] if path in delivered else ""
-    return _described(run, path, size=size, kind=kind, at=at, delivered=to, is_there=True)
-
-
-def _described(run: str, path: str, *, size: int, kind: str, at: str, delivered: str, is_there: bool) -> RunResult:
-    return RunResult(
-        run=run,
-        path=path,
-        size=size,
-        kind=kind,
-        at=at,
-        delivered=delivered,
-        is_there=is_there,
-        is_disarmed=DISARMED in path,
-    )
+    return RunResult(run=run, path=path, size=size, kind=kind, at=at, delivered=to, is_there=True)
 
 
 def _digest(folder: Path, path: str) -> str:

@@ -216,7 +216,7 @@ def diff(app: App, *, run: str | None, as_json: bool) -> None:
     from navigator_kernel.adapters.processes.line_diff import diff_of
     from navigator_kernel.tools.writing import shown
 
-    changes = _changes(app)
+    changes = app.bare.changes
     run = run or next((one for one in changes.runs() if not changes.is_undone(one)), None) or _newest(changes)
     made = changes.of(run)
     if as_json:
@@ -235,7 +235,7 @@ def diff(app: App, *, run: str | None, as_json: bool) -> None:
 @pass_app
 def undo(app: App, *, run: str | None, force: bool, as_json: bool) -> int:
     """Put back every file of this project that the tools of a run changed; without RUN of the newest such run."""
-    changes = _changes(app)
+    changes = app.bare.changes
     run = run or _newest(changes)
     done = changes.undo(run, force=force)
     code = 1 if any(how == "changed since" for _, how in done) else 0
@@ -247,10 +247,6 @@ def undo(app: App, *, run: str | None, force: bool, as_json: bool) -> int:
         if code:
             note("--force restores what was changed after the run, too")
     return code
-
-
-def _changes(app: App) -> ChangeStore:
-    return app.bare.changes
 
 
 def _newest(changes: ChangeStore) -> str:
