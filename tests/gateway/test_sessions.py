@@ -199,7 +199,7 @@ def test_a_run_that_is_stopped_or_fails_after_some_work_names_the_files_and_goes
     failed = served.chat("continue", "halted")[-1].data["payload"]
     assert (failed["state"], failed["data"]["files"]) == ("error", error["files"])
     assert failed["data"]["hint"].startswith("say continue")
-    assert failed["sections"]["state_update"][-1] == "say continue to go on with the work"
+    assert not any(line.startswith("say continue") for line in failed["sections"]["state_update"])
     assert served.chat("continue", "halted")[-1].data["payload"]["summary"] == done.text
 
 

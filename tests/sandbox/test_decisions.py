@@ -9,7 +9,17 @@ import msgspec
 import pytest
 
 from navigator_kernel.config.settings import Policy
-from navigator_kernel.sandbox.guard import GIVEN, SAID, Decision, Standing, explained, of_built_in, of_tool, refusal
+from navigator_kernel.sandbox.guard import (
+    _NEEDS,
+    GIVEN,
+    SAID,
+    Decision,
+    Standing,
+    explained,
+    of_built_in,
+    of_tool,
+    refusal,
+)
 from navigator_kernel.skills.catalog.executor import SkillExecutor
 from navigator_kernel.values.job import Want
 from navigator_kernel.values.resource import SkillDef
@@ -90,7 +100,7 @@ BUILT_IN = "built-in tool of prompt skills"
     ("tool", "policy", "given", "expected"),
     [
         ("read", Policy(), {}, ("allow", BUILT_IN, "")),
-        ("run", Policy(), {}, ("ask", BUILT_IN, "")),
+        ("run", Policy(), {}, ("ask", BUILT_IN, _NEEDS["run"])),
         ("run", Policy(frozenset({"tool:r*"})), {}, ("deny", "your settings: [policy] deny tool:r*", "")),
         ("read", Policy(frozenset({"network"})), {}, ("allow", BUILT_IN, "")),
         (

@@ -110,7 +110,7 @@ def test_a_stop_names_the_files_and_the_command_that_goes_on(
         screen.type("\x03")
         shown = screen.rest()
         assert screen.process.returncode == 130
-    assert "stopped" in shown and "/a.txt" in shown and "say continue" in shown
+    assert "stopped" in shown and "/a.txt" in shown and "say continue" not in shown  # the command is shown instead
     assert here.runs()[0][-1]["type"] == "RunCancelled"
     command = shown.partition("to go on: navigator ")[2].partition("\n")[0].split()
     again = here.json(*command)
@@ -178,6 +178,31 @@ def test_a_step_of_a_workflow_that_hits_a_bound_stops_the_run_and_continues_its_
     assert told["report"]["state"] == "success", told["report"]
     went_on = of_phase_two(server)[3]
     assert went_on["messages"][-1]["content"] == "Go on." and went_on["tools"]
+
+
+@pytest.mark.requirement("WFL-7", "SAF-7")
+@pytest.mark.parametrize("words", ["continue", "继续"])
+def test_a_stop_in_a_step_of_a_workflow_leaves_the_step_open(here: Place, server: WireServer, words: str) -> None:
+    """The work of the model goes on in the step; the step before keeps its result and is not repeated."""
+    here.write({"notes.txt": "one two three\n"})
+    until_stopped(server, write("a.txt"))
+    message = "count the words in notes.txt and then write a song with /song-writer"
+    with terminal(here, "ask", "--session", "s", "--yes", message, columns=300) as screen:
+        waits_for(server, 2)
+        screen.type("\x03")
+        shown = screen.rest()
+    assert "step 2 of 2 is not finished; go on with it? (yes/no)" in shown
+    assert "to answer: navigator ask --session s yes" in shown
+    again = here.json("ask", "--session", "s", words)
+    assert (again["exit_code"], again["workflow"]["done"]) == (0, 2), again
+    assert [report["summary"] for report in again["reports"]] == [
+        "notes.txt: 3 words, 14 characters, 1 line",
+        DONE.text,
+    ]
+    assert again["reports"][0]["meta"]["cached"], "its result is the one of before"
+    assert [event["step"] for event in here.runs()[-1] if event["type"] == "StepStarted"] == [2]
+    before, after = ([one["role"] for one in of_phase_two(server)[at]["messages"]] for at in (1, -1))
+    assert before == after and before[-1] == "tool", "no call is repeated"
 
 
 def test_a_disarmed_folder_is_one_line_of_the_reply(here: Place, server: WireServer) -> None:

@@ -41,7 +41,10 @@ class RunResult(Struct, frozen=True, kw_only=True):
     at: str
     delivered: str
     is_there: bool
-    is_disarmed: bool
+
+    @property
+    def is_disarmed(self) -> bool:
+        return DISARMED in self.path
 
 
 def runs_with_results(project: Project) -> tuple[str, ...]:
@@ -84,7 +87,6 @@ def results_of(project: Project, run: str) -> tuple[RunResult, ...]:
             at=at,
             delivered=to,
             is_there=path in there,
-            is_disarmed=DISARMED in path,
         )
         results.append(result)
     return tuple(sorted(results, key=lambda one: (not one.is_there, one.is_disarmed, one.path)))

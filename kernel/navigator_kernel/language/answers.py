@@ -408,8 +408,6 @@ def _approval(found: _Found, state: OpenState) -> Reading:
         return Reading(outcome="other")
     if marks & _AGREE:  # with something else beside it
         return _refused(found.text) if content and "change" in found.weak else Reading(outcome="question")
-    if _is_request(found, head):
-        return Reading(outcome="other")
     if found.weak & {"change", "verb.use"} and content:
         return _refused(found.text)
     return Reading(outcome="question")

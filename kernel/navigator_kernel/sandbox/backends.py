@@ -18,11 +18,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from navigator_kernel.adapters.files.scratch import HOSTS
+from navigator_kernel.adapters.files.scratch import HOSTS, TEMPORARY
+from navigator_kernel.adapters.files.scratch import SHARED as TEMPORARY_FOLDERS
 from navigator_kernel.adapters.processes import launcher
 from navigator_kernel.errors import NoSandbox
 from navigator_kernel.sandbox.confinement import NETWORKED, Confinement, covers
 
+TMP = TEMPORARY_FOLDERS[0]
 LEAST_ABI = 4  # the first ABI version of Landlock that can refuse TCP
 
 # Landlock's rights over files (linux/landlock.h)
@@ -86,6 +88,10 @@ def _bubblewrap(bwrap: str, argv: Sequence[str], allowed: Confinement) -> dict[s
     loopback of its own."""
     words = [bwrap, "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--hostname", "sandbox"]
     words += ["--share-net"] if allowed.network else []
+    # A model's command gets a /tmp of its own while it runs, unless something that it is shown lies there
+    shown = (*allowed.reads, *allowed.hidden, allowed.writes, *([allowed.start] if allowed.start else []))
+    if allowed.own_tmp and allowed.scratch and not any(path.is_relative_to(TMP) for path in shown):
+        words += ["--bind", str(allowed.scratch / TEMPORARY), TMP]
     late = [path for path in allowed.reads if covers(allowed.hidden, path)]
     for path in allowed.reads:
         source = str(path)

@@ -67,7 +67,7 @@ class Confinement(NamedTuple):
     results, `scratch` the process's own, `start` where it starts, by default `writes`. `limits` are those of
     getrlimit(2) by name; `disk`, `memory` and `processes` are for all processes together, and counted elsewhere. Not
     even the names in `unlisted`, one of `hidden`, may be seen. With `loopback` its processes may talk to each other
-    over a network of their own, if the sandbox can give them one."""
+    over a network of their own, and with `own_tmp` write to a `/tmp` of their own, if the sandbox can give them one."""
 
     reads: tuple[Path, ...]
     hidden: tuple[Path, ...]
@@ -79,6 +79,7 @@ class Confinement(NamedTuple):
     memory: int = MEMORY
     processes: int = PROCESSES
     loopback: bool = False
+    own_tmp: bool = False
     unlisted: Path | None = None
     start: Path | None = None
 
@@ -109,6 +110,7 @@ def confinement(job: Job) -> Confinement:
         network="network" in job.wants,
         limits=limits,
         loopback=job.actor == "tool",
+        own_tmp=job.actor == "tool",
         unlisted=box if job.is_shared else None,
         start=job.start,
     )

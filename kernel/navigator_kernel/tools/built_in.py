@@ -110,9 +110,8 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
 
     def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> GuardedTool | None:
         """The tool for a call of `fetch`; Refused for a page that it may not get, before the person is asked."""
-        return self._fetching(work, call, arguments) if call.name == FETCH else None
-
-    def _fetching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> GuardedTool:
+        if call.name != FETCH:
+            return None
         from navigator_kernel.adapters.web import target_of
         from navigator_kernel.tools.outward import fetching
 
@@ -171,7 +170,10 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             place = self._copied(place, places, work.intent)
         if work.intent and (done := self._done_before(work, place)) is not None:
             return done
-        again = needs_again(work, call, arguments) if work.intent and not self._is_as_before(work, place) else ()
+        is_other = (
+            bool(work.intent) and _digest(writing.now_in(place)) != work.intent[0]
+        )  # since the process was killed
+        again = needs_again(work, call, arguments) if is_other else ()
         try:
             change: Change = await asyncio.to_thread(_PLANS[call.name], place, arguments)
             return await self._write(work, call, change, executor, (*reading, *again))
@@ -232,10 +234,6 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             "ask.read_project", work.language, skill=escape_controls(work.skill), folder=escape_controls(str(self.root))
         )
         return (Need(subject, question, for_order=True, unless=tuple(wider)),)
-
-    def _is_as_before(self, work: AgentTask, place: Place) -> bool:
-        """Whether the file is as it was before the change that a killed process was about to make."""
-        return _digest(writing.now_in(place)) == work.intent[0]
 
     def _done_before(self, work: AgentTask, place: Place) -> ToolAnswer | None:
         """The answer to a change that was made just before the process was killed; None for one that may still have to

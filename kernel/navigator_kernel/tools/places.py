@@ -118,6 +118,8 @@ class Places(Struct, frozen=True, kw_only=True):
             return Place("earlier", self.box, path.relative_to(self.box).parts)
         if not path.is_relative_to(self.project):
             hint = f"use files below {self.workspace}, {self.folder} or the person's project"
+            if path.is_relative_to("/tmp"):  # noqa: S108 - only compared
+                hint = f"what is in /tmp ends with its command: {path.name!r} alone is kept in the workspace"
             raise Refused(
                 f"{escape_controls(written)!r} is outside the files that this skill may use",
                 hint=hint,
@@ -320,7 +322,9 @@ def _near(place: Place) -> Iterator[str]:
         below = list(islice(walk_inside(place.root, parts), ENTRIES)) if place.zone != "project" else []
     except (KernelError, OSError):
         return
-    names = {f"{one.path}/" if one.is_folder else one.path: None for one in entries if _is_open(place, parts, one.path)}
+    names = {
+        f"{one.path}/" if one.is_folder else one.path: None for one in entries if is_open(place, (*parts, one.path))
+    }
     wanted = place.path.name
     same = [one.path for one in below if one.path.rpartition("/")[2].casefold() == wanted.casefold()]
     plain = {name.rstrip("/").casefold(): name for name in names}
@@ -328,8 +332,6 @@ def _near(place: Place) -> Iterator[str]:
     yield from islice(dict.fromkeys((*same, *like, *names)), NAMES)
 
 
-def _is_open(place: Place, parts: tuple[str, ...], name: str) -> bool:
-    if place.zone != "project":
-        return True
-    whole = (*parts, name)
-    return not is_closed(whole) and not holds_secrets(whole)
+def is_open(place: Place, parts: tuple[str, ...]) -> bool:
+    """Whether a tool may see the path of these parts in the zone of `place`."""
+    return place.zone != "project" or not (is_closed(parts) or holds_secrets(parts))

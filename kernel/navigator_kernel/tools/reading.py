@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from navigator_kernel.adapters.files.project_files import holds_secrets
 from navigator_kernel.adapters.files.tree import FolderEntry, opened_inside, read_inside, walk_inside
 from navigator_kernel.adapters.processes.module_child import ModuleChild
 from navigator_kernel.errors import KernelError, NotFound, Refused, UsageProblem
 from navigator_kernel.text import escape_controls, lazy_compile, lines_of
-from navigator_kernel.tools.places import Place, is_closed
+from navigator_kernel.tools.places import Place, is_open
 from navigator_kernel.tools.search_child import LARGEST, is_binary
 from navigator_kernel.values.chat import PDF, ShownFile
 
@@ -73,7 +72,11 @@ def _lines(place: Place, arguments: Mapping[str, Any], data: bytes) -> str:
 
 def listed(place: Place, _arguments: Mapping[str, Any]) -> Found:
     """The entries of a folder, folders first."""
-    found = [one for one in walk_inside(place.root, place.parts, deep=False) if _is_open(place, one.path)]
+    found = [
+        one
+        for one in walk_inside(place.root, place.parts, deep=False)
+        if is_open(place, (*place.parts, *one.path.split("/")))
+    ]
     lines = [
         f"{escape_controls(one.path)}/" if one.is_folder else f"{escape_controls(one.path)} ({one.size:,} bytes)"
         for one in found
@@ -135,20 +138,12 @@ def _files(place: Place) -> Iterator[FolderEntry]:
         return
     count = 0
     for one in walk_inside(place.root, place.parts):
-        if not _is_open(place, one.path) or not SKIPPED.isdisjoint(one.path.split("/")):
+        if not is_open(place, (*place.parts, *one.path.split("/"))) or not SKIPPED.isdisjoint(one.path.split("/")):
             continue
         count += 1
         if count > WALKED:
             raise UsageProblem(f"there are over {WALKED:,} files", hint="name a subfolder")
         yield one
-
-
-def _is_open(place: Place, path: str) -> bool:
-    """Whether a tool may see a file below a folder of the project."""
-    if place.zone != "project":
-        return True
-    parts = (*place.parts, *path.split("/"))
-    return not is_closed(parts) and not holds_secrets(parts)
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:
@@ -244,14 +239,8 @@ def pixels_of(kind: str, data: bytes) -> tuple[int, int] | None:
                 return int.from_bytes(data[at + 7 : at + 9]), int.from_bytes(data[at + 5 : at + 7])
             at += 1 if mark == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4])
         return None
-    return _of_webp(data) if kind == "image/webp" else None
-
-
-def _of_webp(data: bytes) -> tuple[int, int] | None:
-    """The size, in any of the three forms: with extra parts, lossless, plain (RFC 9649)."""
-    if len(data) < 30:
-        return None
-    form = data[12:16]
+    # WebP, in any of the three forms: with extra parts, lossless, plain (RFC 9649)
+    form = data[12:16] if kind == "image/webp" and len(data) >= 30 else b""
     if form == b"VP8X":
         return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
     if form == b"VP8L":

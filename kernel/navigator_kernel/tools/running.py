@@ -57,6 +57,8 @@ _OF_SHELLS = frozenset(
 _LOOKERS = frozenset("cat cd cmp cut diff echo file grep head ls nl pwd rg stat tail tree true wc".split())
 _PATH = lazy_compile(r"[\w./-]+")
 _REFUSED = lazy_compile(r"Read-only file system|Permission denied|Operation not permitted|EROFS|EACCES|EPERM")
+_OF_TMP = lazy_compile(r"(?<![\w.-])/tmp/(?!navigator-run)")
+_GONE = lazy_compile(r"No such file|ENOENT")
 _INTERPRETERS = lazy_compile(r"python3?(?:\.\d+)?|bash|sh|node|deno|bun|ruby|perl|Rscript")
 # What starts a script that is not executable and has no `#!` line
 _STARTED = {".py": "python3", ".sh": "bash", ".bash": "bash", ".rb": "ruby", ".pl": "perl"}
@@ -158,7 +160,9 @@ def job_of(
 
     named = [str(one) for one in arguments.get("packages") or ()]
     refuse_installing(command, named)
-    scripts, is_node = scripts_of(command, places), _is_node(command)
+    programs = {part.words[0].text for part in command.parts}
+    is_node = bool(programs & _OF_NODE) and not any(name.startswith(("python", "pip", "uv")) for name in programs)
+    scripts = scripts_of(command, places)
     packages = needed(executor.skill, (*scripts, *_package_of_skill(command, scripts, places)), named, is_node)
     wants: tuple[Want, ...] = ("packages",) if packages else ()
     own, name = command.script is not None and not named, executor.skill.name
@@ -173,6 +177,8 @@ def job_of(
                 links.setdefault(f"{root.name}/{path.relative_to(places.workspace)}", path)
         links = {key: root / path.name if path.parent == places.folder else path for key, path in links.items()}
         argv = tuple(_moved(word, places.folder, root) for word in argv)
+    if command.script is None and "npx" in programs:  # the programs of packages are on PATH, and npx asks a registry
+        argv = (*argv[:2], _NPX.sub("", argv[2]))
     words = [SCRIPTS] if own else [f"{PACKAGES}{','.join(sorted(packages))}"] if packages else []
     words += [] if packages else [RUN]
     lasting, *unless = covering(words, name, executor.digest)
@@ -184,7 +190,7 @@ def job_of(
         subject=name,
         digest=_digest(command, places, executor.digest, call, packages),
         run=run,
-        argv=_without_npx(argv, command),
+        argv=argv,
         cwd=places.workspace,
         timeout=_seconds(arguments),
         lasting=lasting,
@@ -244,36 +250,29 @@ def described(outcome: Outcome, job: Job, keep: Callable[[str], str]) -> str:
         how = f"exit code {outcome.exit_code}"
     cut = "the output was cut" if outcome.truncated else ""
     left = f"wrote: {', '.join(outcome.wrote[:50])}" if outcome.wrote else ""
-    notes = (how, cut, left, _told_disarmed(outcome.disarmed), whole, _advice(err[-SHOWN:], job))
+    disarmed = ""
+    if outcome.disarmed:  # what was renamed, and how a command can use it again
+        shown = ", ".join(f"{before} -> {after or '(removed: too deep)'}" for before, after in outcome.disarmed[:50])
+        more = f" and {len(outcome.disarmed) - 50:,} more" if len(outcome.disarmed) > 50 else ""
+        disarmed = f"renamed, because programs of the person would run or obey it unasked: {shown}{more}; "
+        disarmed += "a command may rename it back for its own time (git needs .git and .git/HEAD)"
+    notes = (how, cut, left, disarmed, whole, _advice(err[-SHOWN:], job))
     return "\n".join(note for note in notes if note)
-
-
-def _told_disarmed(disarmed: Sequence[tuple[str, str]]) -> str:
-    """What was renamed, and how a command can use it again."""
-    if not disarmed:
-        return ""
-    shown = ", ".join(f"{before} -> {after or '(removed: too deep)'}" for before, after in disarmed[:50])
-    more = f" and {len(disarmed) - 50:,} more" if len(disarmed) > 50 else ""
-    return (
-        f"renamed, because programs of the person would run or obey it unasked: {shown}{more}; "
-        "a command may rename it back for its own time (git needs .git and .git/HEAD)"
-    )
 
 
 def _advice(err: str, job: Job) -> str:
     """What to do instead, if the command tried to write to a file that is not its own, or had no Node package."""
     refused = [line for line in err.splitlines() if _REFUSED.search(line)]
+    words = [Path(word.removeprefix("./")) for line in refused for word in _PATH.findall(line)]
+    named = {str(path) for word in words for path in (word, *word.parents)}
     for name, target in job.links.items():
-        if any(name in _paths(line) or str(target) in line for line in refused):
+        if name in named or any(str(target) in line for line in refused):
             return f"note: {name} is read-only here, it belongs to the skill or the person: write under another name"
+    gone = (line for line in err.splitlines() if _GONE.search(line) or line in refused)
+    if not job.cwd.is_relative_to("/tmp") and any(map(_OF_TMP.search, gone)):  # noqa: S108 - only compared
+        return "note: /tmp is empty at the start of each command, and may be read-only: keep files in the workspace"
     absent = _NO_PACKAGE.search(err)
     return f'note: give run the package that has it: "packages": ["npm:{absent[1]}"]' if absent else ""
-
-
-def _paths(line: str) -> set[str]:
-    """The paths in a line, and the folders that they are in."""
-    words = (Path(word.removeprefix("./")) for word in _PATH.findall(line))
-    return {str(path) for word in words for path in (word, *word.parents)}
 
 
 def _seconds(arguments: Mapping[str, Any]) -> float:
@@ -397,12 +396,6 @@ def may_script(command: Command, places: Places) -> bool:
     return any(path.suffix in _PROGRAMS or os.access(path, os.X_OK) for path in files)
 
 
-def _is_node(command: Command) -> bool:
-    """Whether the packages that are named for a line are those of Node."""
-    programs = {part.words[0].text for part in command.parts}
-    return bool(programs & _OF_NODE) and not any(name.startswith(("python", "pip", "uv")) for name in programs)
-
-
 def refuse_installing(command: Command, named: Sequence[str]) -> None:
     """Raises UsageProblem for a command that would install packages, which hangs or fails without a network: they are
     given to `run` itself, and are set up after one question."""
@@ -425,20 +418,13 @@ def refuse_installing(command: Command, named: Sequence[str]) -> None:
                 hint = f'start the script with python, and name its packages in run: "packages": ["NAME"]; {_OF_SKILL}'
             raise UsageProblem("programs cannot be installed by a command", hint=hint)
         if words[0] == "npx" and named:
-            continue  # `_without_npx`
+            continue  # `job_of` leaves npx out
         rest = [word for word in rest[: 1 if len(begun) == 1 else None] if not word.endswith(_LISTS)]
         written = [f"{kind}{word}" for word in rest if not word.startswith((".", "/"))]
         example = json.dumps(written or [f"{kind}NAME"])
         more = f'give run "packages": {example}'
         hint = f"leave that command out and {more}; {_OF_SKILL}" if rest else f"leave it out: {_OF_SKILL}; else {more}"
         raise UsageProblem("packages are not installed by a command", hint=hint)
-
-
-def _without_npx(argv: tuple[str, ...], command: Command) -> tuple[str, ...]:
-    """The argv without `npx` before programs: those of the packages are on PATH, and npx asks a registry."""
-    if command.script is not None or not any(part.words[0].text == "npx" for part in command.parts):
-        return argv
-    return (*argv[:2], _NPX.sub("", argv[2]))
 
 
 def _copy_for(scripts: Sequence[Path], places: Places) -> tuple[Path, dict[str, Path]] | None:

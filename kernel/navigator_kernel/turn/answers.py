@@ -88,7 +88,8 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     message = replace(message, text=message.text.encode("utf-8", "replace").decode("utf-8"))
     session = _fresh(session, now)
     question, approval = session.question, session.approval
-    if approval is not None and is_interrupted(approval) and _is_same(message, approval):
+    killed = approval.packets[0].task_spec.intent if approval is not None and is_interrupted(approval) else None
+    if killed is not None and message.text.strip() == killed.strip():  # a killed process was working on it
         return _sent_again(Resumed(message=message, session=_answered(session), outcome="yes", approved=approval))
     if question is not None and not question.aside:
         return _on_question(message, session, question, read(message.text, _open_question(question)))
@@ -194,10 +195,10 @@ def _on_approval(message: Message, session: Session, approval: PendingApproval, 
             is_forever = outcome == "always" and not for_now
             lasting: Lasting = "always" if is_forever else "session"
             wider = (*approval.also, *((approval.wider,) if approval.wider else ()))
-            lasting_session = (
-                free if lasting == "always" else replace(free, grants=_with(free.grants, approval.subject, *wider))
-            )
-            return replace(base, session=lasting_session, approved=approval, lasting=lasting, subject="")
+            if lasting == "session":  # consent to a plan or a repetition is for that alone
+                granted = (*free.grants, *filter(is_lasting, (approval.subject, *wider)))
+                free = replace(free, grants=tuple(dict.fromkeys(granted)))
+            return replace(base, session=free, approved=approval, lasting=lasting, subject="")
         case "no" | "no_with_reason" if (without := _without(message, approval, reading)) is not None:
             return replace(base, approved=without, declined=True)
         case "no" | "no_with_reason" | "stop" | "undo":
@@ -292,20 +293,10 @@ def _without(message: Message, approval: PendingApproval, reading: Reading) -> P
     return replace(approval, packets=(first, *approval.packets[1:])) if first else None
 
 
-def _with(grants: tuple[str, ...], *subjects: str) -> tuple[str, ...]:
-    """Adds consents that can last; consent to a plan or a repetition is for that alone."""
-    return tuple(dict.fromkeys((*grants, *filter(is_lasting, subjects))))
-
-
 def _answered(session: Session) -> Session:
     """The session without what the message answered: the question if one is in front, else the approval."""
     is_open = session.question is not None and not session.question.aside
     return replace(session, question=None, retry=()) if is_open else replace(session, approval=None, retry=())
-
-
-def _is_same(message: Message, approval: PendingApproval) -> bool:
-    """Whether the message is the one that a killed process was working on."""
-    return message.text.strip() == approval.packets[0].task_spec.intent.strip()
 
 
 def _fresh(session: Session, now: str) -> Session:

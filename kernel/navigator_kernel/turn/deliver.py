@@ -143,7 +143,9 @@ async def _worked_on(begun: StartedStep, specialist: Specialist, emit: Emit) -> 
 
 async def begin(packet: Packet, delivery: DispatchDeps, emit: Emit) -> StartedStep:
     """Sends the packet to its agent, if it has one, and waits for the answer."""
-    started, report = emit(StepStarted(agent=packet.agent, packet=_shown(packet)), step=packet.context.step), None
+    shown, report = packet.to_dict(), None
+    shown["params"]["optional"].pop(PROGRESS, None)  # the log has it already
+    started = emit(StepStarted(agent=packet.agent, packet=shown), step=packet.context.step)
     kind = _announce(packet, delivery, emit, started.seq)
     if kind == "B" and delivery.specialist is None and not delivery.shows_prompts:  # only a model can carry it out
         # The report on a prompt skill without a model: nothing was done, and what can be done about it
@@ -175,7 +177,9 @@ def end(begun: StartedStep, report: Report, delivery: DispatchDeps, emit: Emit) 
     if delivery.shows_prompts and _is_ready(begun, report):
         prompt, data = str(report.data["prompt"]), {key: report.data[key] for key in ("skill", "kind", "backend")}
         report = replace(report, data=data, raw=None)
-    report = _redacted(report if prompt else checked(packet, report), delivery.redact)
+    report, redact = report if prompt else checked(packet, report), delivery.redact  # before it is stored or shown
+    facts = {"summary": redact(report.summary), "data": redact(report.data), "raw": redact(report.raw)}
+    report = replace(report, **facts, effects=tuple(redact(list(report.effects))))
     report = _fitted(packet, _failed_as_asked(packet, _with_reason(packet, report), delivery), delivery)
     report = replace(report, target=packet.task_spec.target)
     name = _skill_name(packet)
@@ -192,24 +196,9 @@ def end(begun: StartedStep, report: Report, delivery: DispatchDeps, emit: Emit) 
     return replace(report, raw=prompt) if prompt else report
 
 
-def _shown(packet: Packet) -> dict[str, Any]:
-    """The packet without its earlier progress, which is in the log already."""
-    body = packet.to_dict()
-    body["params"]["optional"].pop(PROGRESS, None)
-    return body
-
-
 def _is_ready(begun: StartedStep, report: Report) -> bool:
     """Whether the report is a prepared prompt; the output of a command may look like one but is not."""
     return begun.kind == "B" and report.state == "success" and "prompt" in report.data
-
-
-def _redacted(report: Report, redact: Redact) -> Report:
-    """The report without secrets, before it is stored, shown or passed on."""
-    effects = tuple(redact(list(report.effects)))
-    return replace(
-        report, summary=redact(report.summary), data=redact(report.data), raw=redact(report.raw), effects=effects
-    )
 
 
 def _with_reason(packet: Packet, report: Report) -> Report:

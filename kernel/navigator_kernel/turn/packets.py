@@ -28,7 +28,6 @@ from navigator_kernel.values.route import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from navigator_kernel.ports import Catalogue
     from navigator_kernel.values.context import TurnContext
@@ -100,7 +99,11 @@ def _skills(
                 return stops
             # Whether a model works on the skill, and asks for missing values itself (X-10)
             if given.missing and not (order.has_model and skill is not None and skill.kind == "B"):
-                return _question(name, skill, given, order.language)
+                what = asked_values(given.missing, order.language)  # one question for all, in the skill's own words
+                optional = tuple(spec.name for spec in specs if not spec.required)
+                question = say("ask.missing", order.language, skill=name, what=what)
+                missing = tuple(spec.name for spec in given.missing)
+                return NeedClarification(question=question, missing=missing, optional=optional)
             if request.before and given.values == request.before and skill is not None and skill.kind == "A":
                 question = say("ask.other", order.language, text=request.original.strip(), skill=name)
                 return NeedClarification(question=question, missing=("file",))
@@ -126,7 +129,11 @@ def one_subject_each(
     if not paths or (len(paths) > 1 and len({spec.instead_of or spec.name for spec in paths}) > 1):
         return [(arguments, request)]  # two that are not alternatives
     if arguments:
-        words = [path for word in arguments for path in _matching(word, request.base)]
+        words: list[str] = []
+        for word in arguments:  # a pattern such as `docs/*.md` means the files that match it
+            is_pattern = "*" in word and "**" not in word and ".." not in word and not word.startswith(("/", "-"))
+            matches = sorted(request.base.glob(word)) if is_pattern else ()
+            words += [p.relative_to(request.base).as_posix() for p in matches if p.is_file()] or [word]
         places = [word for word in words if is_there(request.base / word)]
         others = [word for word in words if word not in places and word not in _AND]
         if not all(word.startswith("--") or "=" in word or word.isdecimal() for word in others):
@@ -147,14 +154,6 @@ def one_subject_each(
     by_mark = [replace(request, files=(file,), targets=tuple(rest)) for file in files]
     by_name = [replace(request, files=(), targets=(subject, *rest)) for subject in fitting]
     return [(arguments, subject) for subject in (*by_mark, *by_name)]
-
-
-def _matching(word: str, base: Path) -> Sequence[str]:
-    """The files that a pattern such as `docs/*.md` means, or the word itself."""
-    if "*" not in word or "**" in word or ".." in word or word.startswith(("/", "-")):
-        return (word,)
-    files = [path.relative_to(base).as_posix() for path in sorted(base.glob(word)) if path.is_file()]
-    return files or (word,)
 
 
 def unusable(given: Parameters, language: Language) -> NeedClarification | Unknown | None:
@@ -188,16 +187,6 @@ def _resource(name: str, catalogue: Catalogue) -> SkillDef | None:
 def asked_values(missing: Sequence[ParamSpec], language: Language) -> str:
     """The missing values in the skill's own words, in the language of the message."""
     return APART[language].join(in_one_language(spec.prompt or spec.name, language) for spec in missing)
-
-
-def _question(name: str, skill: SkillDef | None, given: Parameters, language: Language) -> NeedClarification:
-    """One question for all missing values, in the skill's own words (X-10)."""
-    what = asked_values(given.missing, language)
-    optional = tuple(spec.name for spec in (skill.required_params if skill else ()) if not spec.required)
-    missing = tuple(spec.name for spec in given.missing)
-    return NeedClarification(
-        question=say("ask.missing", language, skill=name, what=what), missing=missing, optional=optional
-    )
 
 
 def _skill_packet(

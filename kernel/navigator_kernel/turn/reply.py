@@ -75,6 +75,8 @@ def compose(
     """Composes the reply. If no agent ran, the kernel's own report says why."""
     report = reports[-1] if reports else own_report(decision, turn, clock)
     session = _following(decision, plan, reports, report, turn, clock.now())
+    user = Said(role="user", text=turn.asked, run=turn.run, ts=clock.now())
+    answer = (report.raw if report.by_model else None) or report.summary
     return Reply(
         run=turn.run,
         decision=decision,
@@ -83,7 +85,7 @@ def compose(
         sections=Sections() if _is_answer(reports) else _sections(decision, plan, reports, session, turn),
         session=session,
         language=turn.request.language,
-        said=() if _asks(decision, session, turn) else _said(report, turn, clock),
+        said=() if _asks(decision, session, turn) else (user, replace(user, role="assistant", text=answer)),
         notice=turn.notice,
         workflow=turn.workflow,
         question=turn.question,
@@ -224,7 +226,9 @@ def _following(
     # A waiting packet has done nothing yet, unless a model had started on it
     is_private = any(report.private and (report.state != "pending" or report.progress) for report in reports)
     session = replace(session, private=before.private or is_private)
-    session = replace(session, written=_written(reports, before))
+    # The files that models wrote to their workspaces, newest first, without those of skills with a command
+    files = [str(file["path"]) for report in reports if report.by_model for file in report.data.get("written", ())]
+    session = replace(session, written=tuple(dict.fromkeys((*files, *before.written)))[:MOST_FILES])
     approval = _approval(plan, reports, report, turn, now) if turn.workflow is None else _workflow(report, turn, now)
     if approval is not None:
         approval = replace(approval, question=turn.question or report.summary)
@@ -247,12 +251,6 @@ def _following(
     return replace(session, sticky=sticky, failures=failures, failed=last, retry=retry)
 
 
-def _written(reports: Sequence[Report], before: Session) -> tuple[str, ...]:
-    """The files that models wrote to their workspaces, newest first. Files of skills with a command are not listed."""
-    files = [str(file["path"]) for report in reports if report.by_model for file in report.data.get("written", ())]
-    return tuple(dict.fromkeys((*files, *before.written)))[:MOST_FILES]
-
-
 def _undone(plan: DispatchPlan, reports: Sequence[Report]) -> tuple[Packet, ...]:
     """The packet that failed, with its report, and the packets after it (SAF-7)."""
     failed = _packet_of(plan, reports)
@@ -267,14 +265,6 @@ def _asks(decision: RouteDecision, session: Session, turn: TurnSummary) -> bool:
     again = isinstance(decision.result, Direct) and decision.result.topic in {"open", "edit"}
     slots = ((session.approval, before.approval), (session.question, before.question))
     return again or any(slot is not None and slot is not before_slot for slot, before_slot in slots)
-
-
-def _said(report: Report, turn: TurnSummary, clock: Clock) -> tuple[Said, ...]:
-    """The history entries of a turn: message and answer."""
-    now = clock.now()
-    user = Said(role="user", text=turn.asked, run=turn.run, ts=now)
-    answered = report.raw if report.by_model else None
-    return (user, Said(role="assistant", text=answered or report.summary, run=turn.run, ts=now))
 
 
 def _approval(
@@ -364,16 +354,13 @@ def _sections(
     ]
     if decision.candidates:
         trace.append(escape_controls(", ".join(decision.candidates)))
-    actions = [_action(step.packets[0]) for step in plan.steps[: len(reports)]]
+    actions = []
+    for packet in (step.packets[0] for step in plan.steps[: len(reports)]):  # in the form of PKT-1 and PKT-7
+        prompt = packet.params.value("prompt") or f"{packet.task_spec.operation} {packet.task_spec.target}"
+        actions.append(f'Task(subagent_type="{packet.agent}", prompt="{prompt}")')
     return Sections(
         logic_trace=tuple(trace), action_vector=tuple(actions), state_update=tuple(_updates(reports, session, language))
     )
-
-
-def _action(packet: Packet) -> str:
-    """The call in the form of PKT-1 and PKT-7."""
-    prompt = packet.params.value("prompt") or f"{packet.task_spec.operation} {packet.task_spec.target}"
-    return f'Task(subagent_type="{packet.agent}", prompt="{prompt}")'
 
 
 def _updates(reports: Sequence[Report], session: Session, language: Language) -> list[str]:
@@ -392,7 +379,7 @@ def _updates(reports: Sequence[Report], session: Session, language: Language) ->
         lines.append(
             say("state.sticky", language, agent=session.sticky.agent, target=escape_controls(session.sticky.target))
         )
-    if session.retry:
+    if session.retry and not (reports and reports[-1].progress):  # the hint of unfinished work says how it goes on
         lines.append(say("hint.go_on" if is_unfinished(session) else "state.retry", language))
     if session.failures >= FAILURES:
         lines.append(say("ask.failed_twice", language))

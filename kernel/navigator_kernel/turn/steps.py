@@ -357,7 +357,9 @@ def _question(bound: Sequence[BoundStep], ground: PlanningContext) -> NeedClarif
     unbound = [step for step in bound if not step.skill]
     if unbound:
         scope = say("workflow.scope", language)
-        steps = "; ".join(_with_offer(step) for step in unbound)
+        texts = [repr(shorten(step.text, SHOWN)) for step in unbound]  # `'send it' (mail, chat?)`
+        offers = [f" ({', '.join(step.offered)}?)" if step.offered else "" for step in unbound]
+        steps = "; ".join(map("".join, zip(texts, offers, strict=True)))
         fitting = [step for step in bound if step.skill]
         others = "; ".join(f"{step.text} → {step.skill}" for step in fitting)
         key = "workflow.rest" if fitting else "workflow.which"
@@ -368,12 +370,6 @@ def _question(bound: Sequence[BoundStep], ground: PlanningContext) -> NeedClarif
         return None
     missing = tuple(name for asked_for in questions for name in asked_for.missing)
     return replace(questions[0], question=" ".join(asked_for.question for asked_for in questions), missing=missing)
-
-
-def _with_offer(step: BoundStep) -> str:
-    """The step, with the skills that may be meant: `'send it' (mail, chat?)`."""
-    text = repr(shorten(step.text, SHOWN))
-    return f"{text} ({', '.join(step.offered)}?)" if step.offered else text
 
 
 def _rest(fitting: Sequence[BoundStep]) -> str:

@@ -64,8 +64,10 @@ async def run_turn(
     message = replace(message, text=text.encode("utf-8", "replace").decode("utf-8"))
     language = message.language or language_of(message.text)
     emit = counted = _Counted(emit)
-    started = RunStarted(session=session.id, message=message.text, language=language, continues=_before(resumed))
-    run = emit(started).run
+    approved = resumed.approved
+    before = (approved.workflow, *(packet.context.run for packet in approved.packets), "") if approved else ("",)
+    continues = next(filter(None, before), "")
+    run = emit(RunStarted(session=session.id, message=message.text, language=language, continues=continues)).run
     try:
         notice = precheck(kernel.catalogue, session, kernel.precheck_hook)  # checked every turn, shown once a session
         _grant(resumed, run, kernel)  # consents: from this message, or for the whole session
@@ -109,14 +111,6 @@ async def run_turn(
             await kernel.models.close()
     _finish(reply, kernel, emit, has_step=bool(outcome.reports))
     return reply
-
-
-def _before(resumed: Resumed) -> str:
-    """The run whose work the turn goes on with, or empty."""
-    approved = resumed.approved
-    if approved is None:
-        return ""
-    return approved.workflow or (approved.packets[0].context.run if approved.packets else "")
 
 
 def _granted(resumed: Resumed) -> tuple[str, ...]:

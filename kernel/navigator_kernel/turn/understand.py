@@ -37,7 +37,7 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.text import fold, lazy_compile
 from navigator_kernel.values.chat import usage_facts
 from navigator_kernel.values.reply import Notice
-from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky, mark
+from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, mark
 from navigator_kernel.values.resource import PATHS
 from navigator_kernel.values.route import (
     Action,
@@ -141,8 +141,11 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     # SEN-7, X-12: what continues the run before goes to the same subagent, unless it clearly means another skill
     last = session.sticky
     if request.way == "follow_up" and last is not None and not _leaves(request, retrieval, last.target, router):
-        action = _followed(request.need, last, router)
-        return _intent(action, "session", "follow_up")
+        followed: Action = Skills(names=(last.target,))
+        if last.agent == "mcp":
+            action = router.recognise(f"mcp {request.need.strip()} {last.target}")
+            followed = action if isinstance(action, Mcp) else Mcp(operation="list", server=last.target)
+        return _intent(followed, "session", "follow_up")
     # INT-9..12: the best by words and priority, at most three candidates after it, or `backend` with no entity
     complexity: Complexity = "simple" if len(request.need) < 80 else "medium" if len(request.need) < 400 else "complex"
     best = retrieval.candidates[0] if retrieval.candidates else None
@@ -299,14 +302,6 @@ def _another(retrieval: Retrieval, target: str) -> bool:
     return retrieval.band == "route" and retrieval.candidates[0].name != target
 
 
-def _followed(text: str, sticky: Sticky, router: Router) -> Action:
-    """The same skill or MCP server with the new message."""
-    if sticky.agent != "mcp":
-        return Skills(names=(sticky.target,))
-    action = router.recognise(f"mcp {text.strip()} {sticky.target}")
-    return action if isinstance(action, Mcp) else Mcp(operation="list", server=sticky.target)
-
-
 def _intent(action: Action, tier: Tier, reason: str) -> Intent:
     entity = action.names[0] if isinstance(action, Skills) else getattr(action, "name", None)
     mode: Mode = "SKILL" if isinstance(action, Skills) else "BACKEND" if isinstance(action, Direct) else "COMMAND"
@@ -333,7 +328,12 @@ def decide(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -
             refused=any(file.refused for file in unreadable),
         )
         return RouteDecision(result=result, tier="syntax", confidence=1.0, reason="unreadable")
-    result = _result(intent, request, catalogue) if len(request.commands) < 2 else _one_at_a_time(request)
+    if len(request.commands) < 2:
+        result = _result(intent, request, catalogue)
+    else:  # which of several instructions to carry out, so that none is dropped silently
+        options = tuple(command.original_string for command in request.commands)
+        question = say("ask.one_instruction", request.language, options=" | ".join(options))
+        result = NeedClarification(question=question, options=options)
     result = _without_text(result, request, catalogue) or result
     names = result.names if isinstance(result, Skills) else ()
     return RouteDecision(
@@ -433,32 +433,18 @@ def command_that_looks(retrieval: Retrieval, request: PreprocessingResult, catal
     return best.name if skill and skill.kind == "A" and best.confidence >= LOOKS and is_ahead else ""
 
 
-def _one_at_a_time(request: PreprocessingResult) -> NeedClarification:
-    """Asks which of several instructions to carry out, so that none is dropped silently."""
-    options = tuple(command.original_string for command in request.commands)
-    return NeedClarification(
-        question=say("ask.one_instruction", request.language, options=" | ".join(options)), options=options
-    )
-
-
 def _named(action: Skills, catalogue: Catalogue) -> RouteResult:
     names: list[str] = []
     for name in action.names:
         skill = catalogue.find(name) or catalogue.find(name, "command") or catalogue.find(name, "prompt")
-        if skill is None and (off := _switched_off(name, catalogue)):
+        every = catalogue.list_resources(enabled_only=False) if skill is None else ()
+        off = next((one.name for one in every if one.type == "skill" and fold(one.name) == fold(name)), "")
+        if off:
             return Unknown(what="disabled", name=off, hint=f"navigator skill enable {off}")
         if skill is None:
             return Unknown(what="skill", name=name, suggestions=catalogue.suggest(name))
         names.append(skill.name)
     return Skills(names=tuple(names), arguments=action.arguments, direct_call=action.direct_call)
-
-
-def _switched_off(name: str, catalogue: Catalogue) -> str:
-    """The name of the disabled skill with this name, or empty."""
-    every = catalogue.list_resources(enabled_only=False)
-    return next(
-        (resource.name for resource in every if resource.type == "skill" and fold(resource.name) == fold(name)), ""
-    )
 
 
 def narrate(intent: Intent, decision: RouteDecision, offered: int) -> Iterator[Body]:

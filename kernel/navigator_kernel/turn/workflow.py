@@ -186,17 +186,16 @@ def _proposed(
         case PlanProposal(plan=plan, left=left, at_once=at_once):
             plan = with_free_name(plan, kernel)
             kernel.journal.propose(run, session, plan, grants(plan, kernel))
-            view = WorkflowView(token=run, state="proposed", plan=plan, left=left, idle=_idle(plan, kernel))
+            names = dict.fromkeys(step.skill for step in plan.steps if step.agent == "skills" and kernel.models is None)
+            skills = [(name, kernel.catalogue.find(name)) for name in names]
+            idle = tuple(
+                name for name, skill in skills if skill is not None and skill.kind == "B"
+            )  # for want of a model
+            view = WorkflowView(token=run, state="proposed", plan=plan, left=left, idle=idle)
             decision = _decision(plan.name, "exact", reason)
             return WorkflowRequest(decision=decision, view=view, agreed="" if at_once else None)
         case question:
             return RouteDecision(result=question, tier="exact", confidence=1.0, reason=reason)
-
-
-def _idle(plan: WorkflowPlan, kernel: Kernel) -> tuple[str, ...]:
-    """The prompt skills of the plan, if there is no model to carry them out."""
-    names = dict.fromkeys(step.skill for step in plan.steps if step.agent == "skills" and kernel.models is None)
-    return tuple(name for name in names if (skill := kernel.catalogue.find(name)) is not None and skill.kind == "B")
 
 
 def _ground(kernel: Kernel, context: TurnContext) -> PlanningContext:

@@ -187,11 +187,16 @@ class JournalledRun(Struct, kw_only=True):
             kernel.journal.mark(token, "done")
         else:
             kernel.journal.mark(token, "waiting" if report.state == "pending" else "stopped")
+            records = kernel.journal.load(token).records
+            tried = [one.report for one in records if one.step == number and one.report is not None]
+            # An outage of a model is not the step's fault
+            failures = sum(one.state in {"error", "timeout", "partial"} and not one.unanswered for one in tried)
             if report.subject:  # a step that needs consent has its own question
                 waits_for, question = report.subject, report.summary if report.subject == REPEAT else ""
-            elif _failures(kernel.journal.load(token), number) < RETRIES:
+            elif failures < RETRIES:
                 waits_for = f"retry:{number}"
-                question = say("workflow.retry", language, step=number, total=total, token=token)  # WFL-8
+                key = "workflow.stopped" if report.progress else "workflow.retry"
+                question = say(key, language, step=number, total=total, token=token)  # WFL-8
             else:
                 question = say("workflow.twice", language, step=number, total=total, token=token)
         run = kernel.journal.load(token)
@@ -240,12 +245,6 @@ class JournalledRun(Struct, kw_only=True):
     def _own(self, state: State, text: str, reason: str, **data: object) -> Report:
         meta = Meta(agent="kernel", time=0.0, ts=self.kernel.clock.now())
         return Report(state=state, summary=text, meta=meta, data={"reason": reason, "msg": text, **data})
-
-
-def _failures(run: WorkflowRun, number: int) -> int:
-    """How often the step has failed in this run; an outage of a model is not the step's fault."""
-    reports = [record.report for record in run.records if record.step == number and record.report is not None]
-    return sum(report.state in {"error", "timeout", "partial"} and not report.unanswered for report in reports)
 
 
 def hand_off(kernel: Kernel, token: str, number: int, report: Report) -> Handoff:

@@ -81,7 +81,12 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
     if form != "raw":
         lines(line for report in reply.reports[:-1] for line in step_lines(report, style))
     waits = reply.session.approval is not None or reply.session.question is not None
+    goes_on = not waits and not in_chat and is_unfinished(reply.session)
     report = for_chat(reply.report, language) if in_chat else reply.report
+    if goes_on and "hint" in report.data:  # the command that goes on is shown below
+        continues, alone = (say(key, reply.language, hint="") for key in ("hint.go_on_or", "hint.go_on"))
+        hint = str(report.data["hint"]).removeprefix(continues).removeprefix(alone)
+        report = replace(report, data={**report.data, "hint": hint})
     if waits and report.state == "pending" and can_answer() and form in {"auto", "detail"}:
         _took(reply, form, language)  # before the question, so that its letters stand right below it
         _ask(report, style, language)
@@ -92,11 +97,11 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
         note(say("workflow.result", language, path=reply.workflow.result))
     for text in filter(None, (reply.question, reply.open)):
         note(text)
-    if waits and not in_chat and not can_answer():
+    if waits and not in_chat and (reply.is_stopped or not can_answer()):
         note(say("notice.resume", language, command=command_for(reply.session, app.root_flag, app.rights)))
         if word := reply.report.data.get("allow"):
             note(say("notice.allow", language, word=shlex.quote(str(word))))
-    if not waits and not in_chat and is_unfinished(reply.session):
+    if goes_on:
         note(say("notice.continue", language, command=command_for(reply.session, app.root_flag, app.rights)))
     how = app.settings.sections if form in {"auto", "detail"} and is_attended() else "off"
     if form == "protocol":
