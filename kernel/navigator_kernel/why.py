@@ -24,7 +24,8 @@ def readable_lines(events: Sequence[Event], catalogue: Catalogue, language: Lang
         if event.type == "RunStarted":
             spoken = language or event.to_dict()["data"]["language"]
         if event.seq in whys:
-            yield say("why.step" if event.type == "SkillChosen" else "why.event.RouteDecided", spoken, why=whys[event.seq])
+            key = "why.step" if event.type == "SkillChosen" else "why.event.RouteDecided"
+            yield say(key, spoken, why=whys[event.seq])
         elif event.type == "RunCompleted":
             yield _line(event.type, spoken, event.to_dict()["data"])
         elif event.type not in _NUMBERS:
@@ -37,9 +38,7 @@ def reasons(events: Sequence[Event], catalogue: Catalogue, language: Language | 
     return (why for _, why in _explained(events, catalogue, language))
 
 
-def _explained(
-    events: Sequence[Event], catalogue: Catalogue, language: Language | None
-) -> Iterator[tuple[Event, str]]:
+def _explained(events: Sequence[Event], catalogue: Catalogue, language: Language | None) -> Iterator[tuple[Event, str]]:
     """Each decision of a run, and each skill chosen for one of several steps, with its sentence."""
     message, spoken, reason = "", language or "en", ""
     listed: Sequence[Mapping[str, Any]] = ()

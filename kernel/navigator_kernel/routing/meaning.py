@@ -51,6 +51,7 @@ SAME = 0.95  # nearness to an example from which the message is that example
 PLAIN = range(2, 9)  # numbers of content terms for which words alone may decide
 READ_WHOLE = 2_000  # characters of a message of which also what it excludes says whether it wants any skill
 WITH_FILE = 0.6  # least probability that a message that names a file wants any skill
+ASKED = 0.25  # probability that one of the first is right from which they are offered to a question
 SURE = 0.97  # probability for a name or an example: the fit has no messages of that kind
 KNOWN = 0.75  # share of a message's words known to some skill from which words alone may decide
 CLEAR = 4.0  # log-odds from which no other skill comes near
@@ -333,6 +334,7 @@ def banded(weighed: Weighed, limits: Bands, boldness: Boldness, k: int) -> Retri
     if weighed.alone and weighed.first >= (limits.sure if doubts else limits.take[boldness]):
         return replace(retrieval, band="route", reason="example" if weighed.same else "leader")
     offer = limits.offer_long if weighed.query.length >= LONG else limits.offer
+    offer = max(offer, ASKED) if weighed.query.asks else offer
     if weighed.among < (offer if wanted >= limits.want else limits.likely):
         return replace(retrieval, reason="unlikely") if wanted >= limits.want else retrieval
     best = weighed.candidates

@@ -413,7 +413,10 @@ _CONTINUES_TASK = lazy_compile(
     r"|注明|注意|包含|包括|替换|移除|调整|优化|整理|按|展示|显示|画|绘制|设置|设计|支持|提供|提取|查找|运行|测试",
     re.IGNORECASE,
 )
-_APART = lazy_compile(r"\b(?:also|besides|in\s+addition|additionally|at\s+it|by\s+the\s+way)\b|另外|此外|还[要想得有]|顺[便带]", re.IGNORECASE)
+_APART = lazy_compile(
+    r"\b(?:also|besides|in\s+addition|additionally|at\s+it|by\s+the\s+way)\b|另外|此外|还[要想得有]|顺[便带]",
+    re.IGNORECASE,
+)
 _OBJECT = lazy_compile(r"^[a-z-]+\s+\S|[\u4e00-\u9fff]{3}", re.IGNORECASE)
 _NEW_OBJECT = lazy_compile(
     r"^[a-z-]+(?:\s+(?:up|out|off|for))?\s+(?:an?|my|our|your|some|two|three)\s+\w|[\u4e00-\u9fff]{1,2}(?:一[个张份杯篇封首道束顿台辆本次]|我的?|咱)",

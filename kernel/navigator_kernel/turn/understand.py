@@ -128,7 +128,9 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
             return _intent(Direct(topic="declined"), "session", "declined")
         request = replace(request, need=without_refused(request.need))
     text = matter(request)
-    retrieval = _without_place(router.retrieve(text, k, files_in(request)), text, request, router)
+    retrieval = router.retrieve(text, k, files_in(request))
+    if not is_long(request.need):  # of a long message the place and the kind of files are a small part
+        retrieval = _without_place(retrieval, text, request, router)
     same = retrieval.band == "route" and retrieval.candidates[0].name == request.target
     if request.way == "about" and same and not _names_another(request, session):
         return _intent(Direct(), "session", "no_skill")
@@ -253,10 +255,11 @@ def _leaders(
 ) -> Sequence[Candidate]:
     """RTE-18: the leaders of the clauses, if each clause surely has one and they are not all the same; after a mere
     `and`, each must be sure or surer than that of the whole message, unless each clause names a file or folder of its
-    own: then a likely leader is enough. Empty with several files: one order is for all of them.
+    own: then a likely leader is enough. Empty with several files: one order is for all of them; and for a long message:
+    its sentences belong together.
     """
     whole = retrieval.candidates[0].confidence if retrieval.candidates else 0.0
-    if not session.id or len(request.files) > 1:
+    if not session.id or len(request.files) > 1 or is_long(request.need):
         return ()
     orders = clauses(matter(request))
     names = ["@" if not target.folder else target.written for target in request.targets if not target.loose]
