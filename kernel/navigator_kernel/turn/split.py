@@ -291,7 +291,15 @@ def _governed(left: str, right: str, joint: re.Match[str]) -> bool:
         return True
     thing = _A_THING.search(left, max(map(left.rfind, "，。,")) + 1)
     is_first = left.endswith("先") or (thing is not None and "先" in left[thing.end() :])
-    if (is_first and not left.strip().startswith("先")) or _acts(left):
+    if (is_first and not left.strip().startswith("先")) or _ACTS.search(left):
+        return True
+    # somebody else acts in the last clause, or is told how to act
+    begin = max(map(left.rfind, "，,。；;\n")) + 1
+    line = left.rfind("\n", 0, begin) + 1
+    before = left[line:begin].rstrip()
+    if before[-1:] in {"，", ","} and before[:-1].strip() and _SOMEBODY.match(left, begin):
+        return True
+    if any(left[line : hit.start()].strip() for hit in islice(_TOLD.finditer(left, begin), 2)):
         return True
     if joint["stop"]:
         return False
@@ -299,17 +307,6 @@ def _governed(left: str, right: str, joint: re.Match[str]) -> bool:
         return True
     hit = _HOW_TO.search(left)
     return bool(hit and (hit["verb"] is None or is_verb(hit["verb"]))) or _SUBJECT.search(left) is not None
-
-
-def _acts(left: str) -> bool:
-    """Whether somebody else acts in the last clause of `left`, or is told how to act, or something comes first."""
-    begin = max(map(left.rfind, "，,。；;\n")) + 1
-    line = left.rfind("\n", 0, begin) + 1
-    before = left[line:begin].rstrip()
-    if before[-1:] in {"，", ","} and before[:-1].strip() and _SOMEBODY.match(left, begin):
-        return True
-    has_subject = any(left[line : hit.start()].strip() for hit in islice(_TOLD.finditer(left, begin), 2))
-    return has_subject or _ACTS.search(left) is not None
 
 
 def _trimmed(part: str) -> str:

@@ -37,7 +37,7 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.text import fold, lazy_compile
 from navigator_kernel.values.chat import usage_facts
 from navigator_kernel.values.reply import Notice
-from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky, mark
+from navigator_kernel.values.request import PreprocessingResult, Session, mark
 from navigator_kernel.values.resource import PATHS
 from navigator_kernel.values.route import (
     Action,
@@ -112,7 +112,15 @@ async def understand(
 def understand_locally(request: PreprocessingResult, session: Session, router: Router, k: int = 12) -> Intent:
     """Finds the intent without a model: by syntax, names and verbs, the conversation, then retrieval of `k` skills."""
     if request.commands:
-        return _intent(_spelled_out(request.commands[0]), "syntax", "instruction")
+        command = request.commands[0]
+        match command.type:
+            case "shell":
+                action: Action | None = Shell(command=command.name)
+            case "workflow":
+                action = Workflow(name=command.name)
+            case _:
+                action = Skills(names=(command.name,), arguments=command.args, direct_call=True)
+        return _intent(action, "syntax", "instruction")
     if request.way == "plain":
         return _intent(Direct(), "session", "no_skill")
     if request.way == "chosen":
@@ -132,7 +140,9 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     if not is_long(request.need):  # of a long message the place and the kind of files are a small part
         retrieval = _without_place(retrieval, text, request, router)
     same = retrieval.band == "route" and retrieval.candidates[0].name == request.target
-    if request.way == "about" and same and not _names_another(request, session):
+    used = set(session.sticky.values.values()) if session.sticky is not None else set[str]()
+    named_in = (*request.files, *(target for target in request.targets if not target.loose))
+    if request.way == "about" and same and all(not file.choices and str(file.path) in used for file in named_in):
         return _intent(Direct(), "session", "no_skill")
     leaders = _leaders(retrieval, request, session, router)
     if leaders and request.target in {"", *(leader.name for leader in leaders)}:
@@ -143,8 +153,12 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     # SEN-7, X-12: what continues the run before goes to the same subagent, unless it clearly means another skill
     last = session.sticky
     if request.way == "follow_up" and last is not None and not _leaves(request, retrieval, last.target, router):
-        action = _followed(request.need, last, router)
-        return _intent(action, "session", "follow_up")
+        # the same skill or MCP server with the new message
+        again: Action = Skills(names=(last.target,))
+        if last.agent == "mcp":
+            named = router.recognise(f"mcp {request.need.strip()} {last.target}")
+            again = named if isinstance(named, Mcp) else Mcp(operation="list", server=last.target)
+        return _intent(again, "session", "follow_up")
     # INT-9..12: the best by words and priority, at most three candidates after it, or `backend` with no entity
     complexity: Complexity = "simple" if len(request.need) < 80 else "medium" if len(request.need) < 400 else "complex"
     best = retrieval.candidates[0] if retrieval.candidates else None
@@ -161,13 +175,6 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
         tier="retrieval",
         retrieval=retrieval,
     )
-
-
-def _names_another(request: PreprocessingResult, session: Session) -> bool:
-    """Whether the message names a file or folder that the last run did not work on."""
-    used = set(session.sticky.values.values()) if session.sticky is not None else set()
-    named = (*request.files, *(target for target in request.targets if not target.loose))
-    return any(target.choices or str(target.path) not in used for target in named)
 
 
 def matter(request: PreprocessingResult) -> str:
@@ -278,16 +285,6 @@ def _leaders(
     return tuple(leaders.values()) if len(leaders) > 1 else ()
 
 
-def _spelled_out(command: CommandInstruction) -> Action:
-    match command.type:
-        case "shell":
-            return Shell(command=command.name)
-        case "workflow":
-            return Workflow(name=command.name)
-        case _:
-            return Skills(names=(command.name,), arguments=command.args, direct_call=True)
-
-
 def _leaves(request: PreprocessingResult, retrieval: Retrieval, target: str, router: Router) -> bool:
     """Whether what continues the run before clearly means another skill. The name of a file, like todo.md, says nothing
     about the skill that is meant."""
@@ -300,14 +297,6 @@ def _leaves(request: PreprocessingResult, retrieval: Retrieval, target: str, rou
 def _another(retrieval: Retrieval, target: str) -> bool:
     """Whether the message clearly means a skill other than `target`."""
     return retrieval.band == "route" and retrieval.candidates[0].name != target
-
-
-def _followed(text: str, sticky: Sticky, router: Router) -> Action:
-    """The same skill or MCP server with the new message."""
-    if sticky.agent != "mcp":
-        return Skills(names=(sticky.target,))
-    action = router.recognise(f"mcp {text.strip()} {sticky.target}")
-    return action if isinstance(action, Mcp) else Mcp(operation="list", server=sticky.target)
 
 
 def _intent(action: Action, tier: Tier, reason: str) -> Intent:
@@ -336,7 +325,12 @@ def decide(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -
             refused=any(file.refused for file in unreadable),
         )
         return RouteDecision(result=result, tier="syntax", confidence=1.0, reason="unreadable")
-    result = _result(intent, request, catalogue) if len(request.commands) < 2 else _one_at_a_time(request)
+    if len(request.commands) > 1:  # asks which of several instructions to carry out, so that none is dropped silently
+        options = tuple(command.original_string for command in request.commands)
+        question = say("ask.one_instruction", request.language, options=" | ".join(options))
+        result = NeedClarification(question=question, options=options)
+    else:
+        result = _result(intent, request, catalogue)
     result = _without_text(result, request, catalogue) or result
     names = result.names if isinstance(result, Skills) else ()
     return RouteDecision(
@@ -436,32 +430,17 @@ def command_that_looks(retrieval: Retrieval, request: PreprocessingResult, catal
     return best.name if skill and skill.kind == "A" and best.confidence >= LOOKS and is_ahead else ""
 
 
-def _one_at_a_time(request: PreprocessingResult) -> NeedClarification:
-    """Asks which of several instructions to carry out, so that none is dropped silently."""
-    options = tuple(command.original_string for command in request.commands)
-    return NeedClarification(
-        question=say("ask.one_instruction", request.language, options=" | ".join(options)), options=options
-    )
-
-
 def _named(action: Skills, catalogue: Catalogue) -> RouteResult:
     names: list[str] = []
     for name in action.names:
         skill = catalogue.find(name) or catalogue.find(name, "command") or catalogue.find(name, "prompt")
-        if skill is None and (off := _switched_off(name, catalogue)):
-            return Unknown(what="disabled", name=off, hint=f"navigator skill enable {off}")
         if skill is None:
+            every = catalogue.list_resources(enabled_only=False)
+            for off in (each.name for each in every if each.type == "skill" and fold(each.name) == fold(name)):
+                return Unknown(what="disabled", name=off, hint=f"navigator skill enable {off}")
             return Unknown(what="skill", name=name, suggestions=catalogue.suggest(name))
         names.append(skill.name)
     return Skills(names=tuple(names), arguments=action.arguments, direct_call=action.direct_call)
-
-
-def _switched_off(name: str, catalogue: Catalogue) -> str:
-    """The name of the disabled skill with this name, or empty."""
-    every = catalogue.list_resources(enabled_only=False)
-    return next(
-        (resource.name for resource in every if resource.type == "skill" and fold(resource.name) == fold(name)), ""
-    )
 
 
 def narrate(intent: Intent, decision: RouteDecision, offered: int) -> Iterator[Body]:
