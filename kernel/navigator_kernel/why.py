@@ -38,9 +38,7 @@ def reasons(events: Sequence[Event], catalogue: Catalogue, language: Language | 
     return (why for _, why in _explained(events, catalogue, language))
 
 
-def _explained(
-    events: Sequence[Event], catalogue: Catalogue, language: Language | None
-) -> Iterator[tuple[Event, str]]:
+def _explained(events: Sequence[Event], catalogue: Catalogue, language: Language | None) -> Iterator[tuple[Event, str]]:
     """Each decision of a run, and each skill chosen for one of several steps, with its sentence."""
     message, spoken, reason = "", language or "en", ""
     listed: Sequence[Mapping[str, Any]] = ()

@@ -14,7 +14,7 @@ import pytest
 from cli.support import Place, below, environment, place_in, type_a
 from cli.terminals import terminal
 from navigator_kernel.bootstrap.project import Project
-from navigator_kernel.events import Body, Event, RouteDecided, RunStarted, SkillsShortlisted
+from navigator_kernel.events import Body, Event, RouteDecided, RunStarted, SkillChosen, SkillsShortlisted
 from navigator_kernel.why import readable_lines
 from skill_repositories import skill_text
 
@@ -372,6 +372,28 @@ def test_why_names_the_next_skill_with_its_confidence(here: Place) -> None:
         "  message    merge these .pdf files, please",
         "  why        pdf, because 'merge', '.pdf' and 'files' are in its description; next: docx .12",
     ]
+
+
+def test_why_explains_each_step_of_several(here: Place) -> None:
+    here.write({".claude/skills/pdf/SKILL.md": skill_text("pdf", "Merges .pdf files")})
+    decision = {
+        "kind": "workflow",
+        "entity": "pdf-then-word-count",
+        "tier": "exact",
+        "reason": "steps",
+        "confidence": 1.0,
+    }
+    bodies: tuple[Body, ...] = (
+        RunStarted(message="merge the .pdf files and count the words", session="s", language="en"),
+        RouteDecided(decision=decision),
+        SkillChosen(skill="pdf", tier="exact", confidence=1.0),
+        SkillChosen(skill="word-count", tier="exact", confidence=1.0),
+    )
+    events = [Event(run="r", turn=1, step=None, seq=n, ts="", parent=None, body=one) for n, one in enumerate(bodies)]
+    _, whole, first, second = readable_lines(events, Project(here.root, agents=False).catalogue)
+    assert whole == "  why        pdf-then-word-count: the message lists several steps"
+    assert first == "  step       pdf, because 'merge', '.pdf' and 'files' are in its description"
+    assert second == "  step       word-count, because 'files', 'count' and 'words' are in its description"
 
 
 @pytest.mark.wide

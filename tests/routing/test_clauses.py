@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from navigator_kernel.language.clauses import LIMIT, MOST, asked_for, clauses, parts, without_refused
+from navigator_kernel.language.clauses import LIMIT, MOST, asked_for, clauses, parts, remark, without_refused
 from navigator_kernel.turn.packets import plan
 from navigator_kernel.turn.understand import understand_locally
 from navigator_kernel.values.context import TurnContext
@@ -278,3 +278,9 @@ def test_a_short_message_and_one_that_only_excludes_are_searched_as_they_are() -
 )
 def test_what_is_done_or_not_meant_says_nothing_about_the_skill(text: str, rest: str | None) -> None:
     assert without_refused(text) == (rest or text)
+
+
+@pytest.mark.requirement("X-45")
+@cases("text, kind")
+def test_a_remark_has_no_form_of_a_request(text: str, kind: str) -> None:
+    assert remark(text) == kind

@@ -76,6 +76,18 @@ def test_a_declined_or_finished_request_routes_to_no_skill(few: SemanticRanker, 
 
 
 @pytest.mark.requirement("X-45")
+@cases("text, band")
+def test_a_remark_is_left_alone_or_offered_a_skill(few: SemanticRanker, text: str, band: str) -> None:
+    assert few.judged(text, 5).band in {"direct", band}
+
+
+@pytest.mark.requirement("X-45")
+@pytest.mark.parametrize("text", ["photographs", "defects", "forecast", "预算", "weather"])
+def test_a_single_word_that_is_no_name_is_at_most_offered_a_skill(few: SemanticRanker, text: str) -> None:
+    assert few.judged(text, 5).band != "route"
+
+
+@pytest.mark.requirement("X-45")
 @pytest.mark.parametrize("text", ["what does pdf stand for?", "谁发明了PDF", "what is a pull request?"])
 def test_a_question_is_offered_a_skill_and_not_given_one(few: SemanticRanker, text: str) -> None:
     assert few.judged(text, 5).band != "route"

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from navigator_kernel.turn.split import is_order, split, wishes
+from navigator_kernel.turn.split import has_own_object, is_order, split, wishes
 from tables import cases
 from workflows.messages import MULTI, SINGLE
 
@@ -40,6 +40,30 @@ def test_orders_with_unknown_verbs_are_split_by_their_form(message: str, steps: 
 @cases("message")
 def test_a_described_sequence_of_actions_is_not_split_into_steps(message: str) -> None:
     assert split(message) == (message,)
+
+
+@pytest.mark.requirement("WFL-1")
+@cases("message, steps")
+def test_numbers_in_a_sentence_list_steps(message: str, steps: tuple[str, ...]) -> None:
+    assert split(message) == steps
+
+
+@pytest.mark.requirement("WFL-2")
+@cases("message")
+def test_numbers_of_things_list_no_steps(message: str) -> None:
+    assert split(message) == (message,)
+
+
+@pytest.mark.requirement("WFL-1")
+@cases("joint, clause")
+def test_an_order_about_a_thing_of_its_own_is_a_wish(joint: str, clause: str) -> None:
+    assert has_own_object(clause, joint, {"talk.mp3"})
+
+
+@pytest.mark.requirement("WFL-2")
+@cases("joint, clause")
+def test_an_order_about_the_result_or_more_of_the_same_is_none(joint: str, clause: str) -> None:
+    assert not has_own_object(clause, joint, {"c.pdf"})
 
 
 def test_a_clause_that_only_the_caller_knows_is_an_order() -> None:

@@ -152,7 +152,13 @@ def clauses(text: str, names: Sequence[str] = (), *, objects: bool = False) -> t
         alone = (
             _substance(piece) >= 2 and not _NO_SUBJECT.match(piece)
             if objects
-            else bool(pieces) and _stands_alone(pieces[-1], joint, piece)
+            # a separate request, and not a part of what the piece before is about
+            else bool(pieces)
+            and _substance(piece) >= 2
+            and (
+                _divides(joint)
+                or not (_BELONGS.match(piece) or _COMPARES.search(pieces[-1]) or _COMPARES.search(piece))
+            )
         )
         if pieces and (_substance(pieces[-1]) < 2 or not alone):
             pieces[-1] += joint + piece
@@ -194,15 +200,6 @@ def _pieces(text: str, names: Sequence[str] = ()) -> list[tuple[str, str]]:
     ends = [hit.start() for hit in joints] + [len(text)]
     rest = [(hit.group(), text[hit.end() : end]) for hit, end in zip(joints, ends[1:], strict=True)]
     return [("", text[: ends[0]]), *rest]
-
-
-def _stands_alone(left: str, joint: str, piece: str) -> bool:
-    """Whether `piece` is a separate request, and not a part of what `left` is about."""
-    if _substance(piece) < 2:
-        return False
-    if _divides(joint):
-        return True
-    return not (_BELONGS.match(piece) or _COMPARES.search(left) or _COMPARES.search(piece))
 
 
 def _divides(joint: str) -> bool:

@@ -51,6 +51,7 @@ SAME = 0.95  # nearness to an example from which the message is that example
 PLAIN = range(2, 9)  # numbers of content terms for which words alone may decide
 READ_WHOLE = 2_000  # characters of a message of which also what it excludes says whether it wants any skill
 WITH_FILE = 0.6  # least probability that a message that names a file wants any skill
+ASKED = 0.25  # probability that one of the first is right from which they are offered to a question
 SURE = 0.97  # probability for a name or an example: the fit has no messages of that kind
 KNOWN = 0.75  # share of a message's words known to some skill from which words alone may decide
 CLEAR = 4.0  # log-odds from which no other skill comes near
@@ -259,7 +260,11 @@ def weigh(
     # the probability that the first is right rather than the second: both together are at most 1
     over_second = 1 / (1 + math.exp((scores[1] if rival is None else rival) - scores[0])) if len(scores) > 1 else 1.0
     first, among = min(model.first.probability(numbers), over_second), model.among.probability(numbers)
-    plain = wanted is None and not query.asks and not declined and _is_plain(ordered[0], numbers, query.length)
+    # a short message with the whole name and only words of the skill, which no other skill comes near
+    first_numbers = ordered[0].numbers
+    whole = first_numbers[_NAMED] >= 1.0 - 1e-9 and first_numbers[_COVERED] >= 1.0 - 1e-9
+    is_plain = whole and query.length in PLAIN and numbers[_ODDS] >= CLEAR
+    plain = wanted is None and not query.asks and not declined and is_plain
     if same or plain or named is not None:
         first = max(first, SURE)
     if same or plain or (named is not None and named.begins):
@@ -333,17 +338,15 @@ def banded(weighed: Weighed, limits: Bands, boldness: Boldness, k: int) -> Retri
     if weighed.alone and weighed.first >= (limits.sure if doubts else limits.take[boldness]):
         return replace(retrieval, band="route", reason="example" if weighed.same else "leader")
     offer = limits.offer_long if weighed.query.length >= LONG else limits.offer
+    offer = max(offer, ASKED) if weighed.query.asks else offer
     if weighed.among < (offer if wanted >= limits.want else limits.likely):
         return replace(retrieval, reason="unlikely") if wanted >= limits.want else retrieval
     best = weighed.candidates
     names = tuple(each.row.id for each, odd in zip(best[:OFFERED], odds, strict=False) if odd >= NEAR)
-    return replace(retrieval, band="ambiguous", reason="likely", offered=names, more=_more(best, len(names)))
-
-
-def _more(candidates: Sequence[ScoredCandidate], offered: int) -> int:
-    """The number of candidates that are not offered but say nearly as much of the message as the first one does."""
-    covers = candidates[0].numbers[_COVERED]
-    return sum(each.numbers[_COVERED] >= MORE * covers for each in candidates[offered:]) if covers >= SAYS else 0
+    # those that are not offered but say nearly as much of the message as the first one does
+    covers = best[0].numbers[_COVERED]
+    more = sum(each.numbers[_COVERED] >= MORE * covers for each in best[len(names) :]) if covers >= SAYS else 0
+    return replace(retrieval, band="ambiguous", reason="likely", offered=names, more=more)
 
 
 def leads(first: ScoredCandidate, second: ScoredCandidate) -> bool:
@@ -352,12 +355,6 @@ def leads(first: ScoredCandidate, second: ScoredCandidate) -> bool:
         return True
     far = abs(first.numbers[_TEXT] - second.numbers[_TEXT]) >= NAMES_APART
     return far or any(abs(first.numbers[at] - second.numbers[at]) >= TWIN for at in _WORDS)
-
-
-def _is_plain(first: ScoredCandidate, known: Sequence[float], length: int) -> bool:
-    """Whether a short message contains the whole name and only words of the skill, and no other skill comes near."""
-    whole = first.numbers[_NAMED] >= 1.0 - 1e-9 and first.numbers[_COVERED] >= 1.0 - 1e-9
-    return whole and length in PLAIN and known[_ODDS] >= CLEAR
 
 
 def _parts(candidate: ScoredCandidate, weighed: Weighed) -> dict[str, float]:

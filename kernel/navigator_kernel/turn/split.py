@@ -291,7 +291,15 @@ def _governed(left: str, right: str, joint: re.Match[str]) -> bool:
         return True
     thing = _A_THING.search(left, max(map(left.rfind, "，。,")) + 1)
     is_first = left.endswith("先") or (thing is not None and "先" in left[thing.end() :])
-    if (is_first and not left.strip().startswith("先")) or _acts(left):
+    if (is_first and not left.strip().startswith("先")) or _ACTS.search(left):
+        return True
+    # somebody else acts in the last clause, or is told how to act
+    begin = max(map(left.rfind, "，,。；;\n")) + 1
+    line = left.rfind("\n", 0, begin) + 1
+    before = left[line:begin].rstrip()
+    if before[-1:] in {"，", ","} and before[:-1].strip() and _SOMEBODY.match(left, begin):
+        return True
+    if any(left[line : hit.start()].strip() for hit in islice(_TOLD.finditer(left, begin), 2)):
         return True
     if joint["stop"]:
         return False
@@ -299,17 +307,6 @@ def _governed(left: str, right: str, joint: re.Match[str]) -> bool:
         return True
     hit = _HOW_TO.search(left)
     return bool(hit and (hit["verb"] is None or is_verb(hit["verb"]))) or _SUBJECT.search(left) is not None
-
-
-def _acts(left: str) -> bool:
-    """Whether somebody else acts in the last clause of `left`, or is told how to act, or something comes first."""
-    begin = max(map(left.rfind, "，,。；;\n")) + 1
-    line = left.rfind("\n", 0, begin) + 1
-    before = left[line:begin].rstrip()
-    if before[-1:] in {"，", ","} and before[:-1].strip() and _SOMEBODY.match(left, begin):
-        return True
-    has_subject = any(left[line : hit.start()].strip() for hit in islice(_TOLD.finditer(left, begin), 2))
-    return has_subject or _ACTS.search(left) is not None
 
 
 def _trimmed(part: str) -> str:
@@ -413,7 +410,10 @@ _CONTINUES_TASK = lazy_compile(
     r"|注明|注意|包含|包括|替换|移除|调整|优化|整理|按|展示|显示|画|绘制|设置|设计|支持|提供|提取|查找|运行|测试",
     re.IGNORECASE,
 )
-_APART = lazy_compile(r"\b(?:also|besides|in\s+addition|additionally|at\s+it|by\s+the\s+way)\b|另外|此外|还[要想得有]|顺[便带]", re.IGNORECASE)
+_APART = lazy_compile(
+    r"\b(?:also|besides|in\s+addition|additionally|at\s+it|by\s+the\s+way)\b|另外|此外|还[要想得有]|顺[便带]",
+    re.IGNORECASE,
+)
 _OBJECT = lazy_compile(r"^[a-z-]+\s+\S|[\u4e00-\u9fff]{3}", re.IGNORECASE)
 _NEW_OBJECT = lazy_compile(
     r"^[a-z-]+(?:\s+(?:up|out|off|for))?\s+(?:an?|my|our|your|some|two|three)\s+\w|[\u4e00-\u9fff]{1,2}(?:一[个张份杯篇封首道束顿台辆本次]|我的?|咱)",

@@ -37,7 +37,7 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.text import fold, lazy_compile
 from navigator_kernel.values.chat import usage_facts
 from navigator_kernel.values.reply import Notice
-from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, mark
+from navigator_kernel.values.request import PreprocessingResult, Session, mark
 from navigator_kernel.values.resource import PATHS
 from navigator_kernel.values.route import (
     Action,
@@ -112,7 +112,15 @@ async def understand(
 def understand_locally(request: PreprocessingResult, session: Session, router: Router, k: int = 12) -> Intent:
     """Finds the intent without a model: by syntax, names and verbs, the conversation, then retrieval of `k` skills."""
     if request.commands:
-        return _intent(_spelled_out(request.commands[0]), "syntax", "instruction")
+        command = request.commands[0]
+        match command.type:
+            case "shell":
+                instruction: Action = Shell(command=command.name)
+            case "workflow":
+                instruction = Workflow(name=command.name)
+            case _:
+                instruction = Skills(names=(command.name,), arguments=command.args, direct_call=True)
+        return _intent(instruction, "syntax", "instruction")
     if request.way == "plain":
         return _intent(Direct(), "session", "no_skill")
     if request.way == "chosen":
@@ -128,9 +136,13 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
             return _intent(Direct(topic="declined"), "session", "declined")
         request = replace(request, need=without_refused(request.need))
     text = matter(request)
-    retrieval = _without_place(router.retrieve(text, k, files_in(request)), text, request, router)
+    retrieval = router.retrieve(text, k, files_in(request))
+    if not is_long(request.need):  # of a long message the place and the kind of files are a small part
+        retrieval = _without_place(retrieval, text, request, router)
     same = retrieval.band == "route" and retrieval.candidates[0].name == request.target
-    if request.way == "about" and same and not _names_another(request, session):
+    used = set(session.sticky.values.values()) if session.sticky is not None else set[str]()
+    named_in = (*request.files, *(target for target in request.targets if not target.loose))
+    if request.way == "about" and same and all(not file.choices and str(file.path) in used for file in named_in):
         return _intent(Direct(), "session", "no_skill")
     leaders = _leaders(retrieval, request, session, router)
     if leaders and request.target in {"", *(leader.name for leader in leaders)}:
@@ -141,11 +153,12 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     # SEN-7, X-12: what continues the run before goes to the same subagent, unless it clearly means another skill
     last = session.sticky
     if request.way == "follow_up" and last is not None and not _leaves(request, retrieval, last.target, router):
-        followed: Action = Skills(names=(last.target,))
+        # the same skill or MCP server with the new message
+        again: Action = Skills(names=(last.target,))
         if last.agent == "mcp":
-            action = router.recognise(f"mcp {request.need.strip()} {last.target}")
-            followed = action if isinstance(action, Mcp) else Mcp(operation="list", server=last.target)
-        return _intent(followed, "session", "follow_up")
+            named = router.recognise(f"mcp {request.need.strip()} {last.target}")
+            again = named if isinstance(named, Mcp) else Mcp(operation="list", server=last.target)
+        return _intent(again, "session", "follow_up")
     # INT-9..12: the best by words and priority, at most three candidates after it, or `backend` with no entity
     complexity: Complexity = "simple" if len(request.need) < 80 else "medium" if len(request.need) < 400 else "complex"
     best = retrieval.candidates[0] if retrieval.candidates else None
@@ -162,13 +175,6 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
         tier="retrieval",
         retrieval=retrieval,
     )
-
-
-def _names_another(request: PreprocessingResult, session: Session) -> bool:
-    """Whether the message names a file or folder that the last run did not work on."""
-    used = set(session.sticky.values.values()) if session.sticky is not None else set()
-    named = (*request.files, *(target for target in request.targets if not target.loose))
-    return any(target.choices or str(target.path) not in used for target in named)
 
 
 def matter(request: PreprocessingResult) -> str:
@@ -256,10 +262,11 @@ def _leaders(
 ) -> Sequence[Candidate]:
     """RTE-18: the leaders of the clauses, if each clause surely has one and they are not all the same; after a mere
     `and`, each must be sure or surer than that of the whole message, unless each clause names a file or folder of its
-    own: then a likely leader is enough. Empty with several files: one order is for all of them.
+    own: then a likely leader is enough. Empty with several files: one order is for all of them; and for a long message:
+    its sentences belong together.
     """
     whole = retrieval.candidates[0].confidence if retrieval.candidates else 0.0
-    if not session.id or len(request.files) > 1:
+    if not session.id or len(request.files) > 1 or is_long(request.need):
         return ()
     orders = clauses(matter(request))
     names = ["@" if not target.folder else target.written for target in request.targets if not target.loose]
@@ -276,16 +283,6 @@ def _leaders(
     for clause in orders:
         leaders.setdefault(sure[clause].name, sure[clause])
     return tuple(leaders.values()) if len(leaders) > 1 else ()
-
-
-def _spelled_out(command: CommandInstruction) -> Action:
-    match command.type:
-        case "shell":
-            return Shell(command=command.name)
-        case "workflow":
-            return Workflow(name=command.name)
-        case _:
-            return Skills(names=(command.name,), arguments=command.args, direct_call=True)
 
 
 def _leaves(request: PreprocessingResult, retrieval: Retrieval, target: str, router: Router) -> bool:
@@ -328,12 +325,12 @@ def decide(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -
             refused=any(file.refused for file in unreadable),
         )
         return RouteDecision(result=result, tier="syntax", confidence=1.0, reason="unreadable")
-    if len(request.commands) < 2:
-        result = _result(intent, request, catalogue)
-    else:  # which of several instructions to carry out, so that none is dropped silently
+    if len(request.commands) > 1:  # asks which of several instructions to carry out, so that none is dropped silently
         options = tuple(command.original_string for command in request.commands)
         question = say("ask.one_instruction", request.language, options=" | ".join(options))
         result = NeedClarification(question=question, options=options)
+    else:
+        result = _result(intent, request, catalogue)
     result = _without_text(result, request, catalogue) or result
     names = result.names if isinstance(result, Skills) else ()
     return RouteDecision(
