@@ -67,7 +67,9 @@ class OwnFiles(Struct):
         try:
             if question.startswith(WANTED):
                 name, offset = msgspec.msgpack.decode(question[len(WANTED) :], type=tuple[str, int])
-                return _piece(self.named[name], offset)
+                with self.named[name].open("rb") as file:
+                    file.seek(offset)
+                    return file.read(PIECE)
             return self._made(msgspec.msgpack.decode(question[len(MADE) :], type=_Made))
         except (KeyError, ValueError, OSError, KernelError):
             return b""
@@ -139,12 +141,6 @@ def has(root: Path, digests: Mapping[str, str]) -> bool:
 
 def digest_of(data: bytes | bytearray) -> str:
     return f"sha256:{sha256(data).hexdigest()}"
-
-
-def _piece(path: Path, offset: int) -> bytes:
-    with path.open("rb") as file:
-        file.seek(offset)
-        return file.read(PIECE)
 
 
 def _is_plain(name: str) -> bool:

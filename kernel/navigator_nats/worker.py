@@ -182,8 +182,8 @@ class Worker(Struct, kw_only=True):
                 await asyncio.to_thread(ports.project.writer.remove, place)
 
     async def _ports_for(self, message: Msg, packet: Packet) -> DispatchPorts:
-        """The ports of a project whose skill has the owner's bytes: this host's own, or with a skill that it fetches.
-        IntegrityMismatch if there is none."""
+        """The ports of a project whose skill has the owner's bytes: this host's own, or with a skill that it fetches,
+        which the owner puts at the broker again if it is not there. IntegrityMismatch if there is none."""
         digest = (message.headers or {}).get(DIGEST, "")
         if not digest and packet.agent != "skills":
             return self.ports
@@ -191,7 +191,15 @@ class Worker(Struct, kw_only=True):
             if self.ports.digest(packet) == digest:
                 return self.ports
         if (ports := self._fetched.get(digest)) is None or ports.digest(packet) != digest:
-            self._fetched[digest] = ports = await self._fetch(message, packet, digest)
+            jetstream = self._connection.jetstream(timeout=3)
+            try:
+                ports = await fetched(jetstream, self.ports, packet, digest)
+            except IntegrityMismatch:  # the broker may have lost it
+                await message.in_progress()
+                with suppress(NatsError, TimeoutError):  # an owner that is gone, or of an earlier version
+                    await self._ask(packet, MISSING)
+                ports = await fetched(jetstream, self.ports, packet, digest)
+            self._fetched[digest] = ports
             if len(self._fetched) > KEPT:
                 del self._fetched[next(iter(self._fetched))]
         return ports
@@ -230,17 +238,6 @@ class Worker(Struct, kw_only=True):
                     late = FetchFailed(f"the owner does not answer for the files of {packet.task_spec.target!r}")
                     return self.ports.failed(packet, late, time.monotonic() - began)
                 await asyncio.sleep(0.2 if isinstance(error, NatsError) else 0)
-
-    async def _fetch(self, message: Msg, packet: Packet, digest: str) -> DispatchPorts:
-        """As `fetched`; if the broker does not have these bytes, which it may have lost, the owner puts them again."""
-        jetstream = self._connection.jetstream(timeout=3)
-        try:
-            return await fetched(jetstream, self.ports, packet, digest)
-        except IntegrityMismatch:
-            await message.in_progress()
-            with suppress(NatsError, TimeoutError):  # an owner that is gone, or of an earlier version
-                await self._connection.request(broker.subject_of(EVENTS, packet), MISSING, timeout=ASK)
-            return await fetched(jetstream, self.ports, packet, digest)
 
     async def _work(
         self, message: Msg, packet: Packet, ports: DispatchPorts, local: Dispatcher, began: float, limit: float

@@ -162,12 +162,7 @@ class ConsentStore(Struct):
         return trusted
 
     def _own(self) -> dict[str, Any]:
-        consents = self._read()
-        if consents and self._version == 1:
-            return {subject: entry for subject, entry in consents.items() if _is_given(entry)}
-        return consents
-
-    def _read(self) -> dict[str, Any]:
+        """What this host's person agreed to, without what is shared."""
         try:
             body = json.loads(self.file.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -183,6 +178,8 @@ class ConsentStore(Struct):
             raise Damaged(
                 f"{str(self.file)!r} is not a record of trust", hint="remove it; you will be asked for trust again"
             )
+        if self._version == 1:
+            return {subject: entry for subject, entry in trusted.items() if _is_given(entry)}
         return trusted
 
 
