@@ -21,12 +21,17 @@ if TYPE_CHECKING:
 __all__ = ["dispatch_ports", "document", "json_option", "lines", "note", "say_lines"]
 
 
-def dispatch_ports(root: Path, skills: Path | None = None) -> DispatchPorts:
-    """The parts of the project at `root` that a worker uses; the skills of the folder `skills` come first in it."""
+def dispatch_ports(root: Path, skills: Path | None = None, at: Path | None = None) -> DispatchPorts:
+    """The parts of the project at `root` that a worker uses; the skills of the folder `skills` come first in it. With
+    `at`, they work on the files of that folder, with the skills, settings and state of the project."""
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.skills.catalog.listing import Root
 
     project = Project(root, load_settings(root))
     if skills is not None:
         project.roots = (Root(path=skills, level="project"), *project.roots)
+    if at is not None:
+        elsewhere = Project(at, project.settings)
+        elsewhere.roots, elsewhere.state = project.roots, project.state
+        project = elsewhere
     return project.dispatch_ports

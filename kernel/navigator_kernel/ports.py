@@ -167,7 +167,8 @@ class DispatchPorts(Struct, frozen=True, kw_only=True):
     dispatcher that knows no task yet, `digest` returns the digest of the skill that a packet is for, empty if it is for
     none (KernelError if the skill cannot be used), and `failed` the report of an error, with the seconds it took.
     `files` are those of a packet's skill that its digest is over, by path, none for a skill of one file; `agree` says
-    yes to what a run asks, as `--yes`."""
+    yes to what a run asks, as `--yes`. `named` are the files of the project that the packet lets a skill read, by path,
+    and `keep` records and writes a file of a run (run, name, bytes) and returns its path for messages."""
 
     root: Path
     clock: Clock
@@ -176,6 +177,8 @@ class DispatchPorts(Struct, frozen=True, kw_only=True):
     failed: Callable[[Packet, BaseException, float], Report]
     files: Callable[[Packet], Mapping[str, Path]]
     agree: Callable[[str], None]
+    named: Callable[[Packet], Mapping[str, Path]]
+    keep: Callable[[str, str, bytes], str]
     project: ProjectPorts
 
 

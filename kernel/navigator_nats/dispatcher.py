@@ -24,6 +24,7 @@ from navigator_kernel.text import numbered
 from navigator_kernel.values.packet import Meta, Report, packet_from_yaml, report_of, report_to_dict
 from navigator_nats import broker, skills
 from navigator_nats.broker import CANCEL, DIGEST, EVENTS, GONE, REPORT, REPORTS, TASK, TASKS
+from navigator_nats.files import FILES, MADE, WANTED, OwnFiles
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -55,6 +56,7 @@ class _Task(Struct):
     key: str
     pool: str
     digest: str
+    files: OwnFiles
     started: float
     beat: float = 0.0
     sequence: int = 0
@@ -99,7 +101,10 @@ class NatsDispatcher:
         if name in self._tasks:
             return name
         digest, now = self.ports.digest(packet), time.monotonic()
-        task = _Task(packet=packet, key=broker.key_of(packet), pool=pool, digest=digest, started=now)
+        files = await asyncio.to_thread(OwnFiles.of, self.ports, packet)
+        if name in self._tasks:
+            return name
+        task = _Task(packet=packet, key=broker.key_of(packet), pool=pool, digest=digest, files=files, started=now)
         self._tasks[name] = task
         if len(self._tasks) > KEPT and (ended := next((k for k, t in self._tasks.items() if t.report), "")):
             del self._tasks[ended]
@@ -229,6 +234,7 @@ class NatsDispatcher:
             await self._bring(jetstream, task)
         headers = {"Nats-Msg-Id": f"{task.key}.{self._ids.next().decode()}"}  # for this attempt: a task may come again
         headers |= {DIGEST: task.digest} if task.digest else {}
+        headers |= {FILES: json.dumps(task.files.digests)} if task.files.digests else {}
         try:
             stored = await jetstream.publish(task.subject, task.packet.to_yaml().encode(), headers=headers)
             task.sequence = stored.seq
@@ -257,6 +263,10 @@ class NatsDispatcher:
             await self._bring(self._connection.jetstream(timeout=3), task)
             with suppress(NatsError):
                 await message.respond(b"")
+        elif message.data.startswith((WANTED, MADE)):
+            answer = await asyncio.to_thread(task.files.answer, message.data)
+            with suppress(NatsError):
+                await message.respond(answer)
 
     async def _reported(self, task: _Task) -> Report:
         limit, language, rung = task.packet.constraints.timeout, task.packet.context.language, False

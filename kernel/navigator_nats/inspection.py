@@ -15,6 +15,7 @@ from nats.js.errors import NotFoundError
 from navigator_kernel.errors import NotFound
 from navigator_nats import broker
 from navigator_nats.broker import DEAD, HOSTS, REPORT, REPORTS, TASKS
+from navigator_nats.files import FILES
 from navigator_nats.worker import Answer
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Cluster:
         except NotFoundError:
             raise NotFound(f"the packet of {key!r} is gone", hint="give the order again, and --drop this one") from None
         await self.drop(key)
-        headers = {name: value for name, value in (raw.headers or {}).items() if name == broker.DIGEST}
+        headers = {name: value for name, value in (raw.headers or {}).items() if name in {broker.DIGEST, FILES}}
         await self.jetstream.purge_stream(REPORTS, subject=f"{REPORT}.{dead['pool']}.{key}")
         await self.jetstream.publish(str(raw.subject), raw.data or b"", headers=headers or None)
 

@@ -22,7 +22,10 @@ def write_configuration(
     """Writes `nats.conf` and `<host>.nk` for each host into a new folder, readable by the person only, and returns the
     files. A worker is `name=pool,pool`; `store` is where the broker keeps its streams, by default in the folder.
     UsageProblem for a wrong name, and where the folder exists."""
-    users: list[tuple[str, dict[str, object]]] = [(name, _owner()) for name in owners]
+    # An owner sends tasks, makes the streams, and reads all reports
+    subscribe = ["nav.>", "$JS.EVENT.ADVISORY.CONSUMER.>"]
+    owner: dict[str, object] = {"publish": ["nav.>", "$JS.API.>", f"$O.{BUCKET}.>"], "subscribe": subscribe}
+    users = [(name, owner) for name in owners]
     for each in workers:
         name, _, pools = each.partition("=")
         users.append((name, _worker([check_pool(pool) for pool in (pools or "skills").split(",")])))
@@ -52,14 +55,6 @@ def write_configuration(
     ]
     _write(folder / "nats.conf", "\n".join(lines) + "\n")
     return [str(folder / "nats.conf"), *(str(folder / f"{name}.nk") for name in names)]
-
-
-def _owner() -> dict[str, object]:
-    """An owner sends tasks, makes the streams, and reads all reports."""
-    return {
-        "publish": ["nav.>", "$JS.API.>", f"$O.{BUCKET}.>"],
-        "subscribe": ["nav.>", "$JS.EVENT.ADVISORY.CONSUMER.>"],
-    }
 
 
 def _worker(pools: Sequence[str]) -> dict[str, object]:

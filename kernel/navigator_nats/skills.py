@@ -89,7 +89,7 @@ async def fetched(jetstream: JetStreamContext, ports: DispatchPorts, packet: Pac
     name = target.partition(":")[2]
     if not (_DIGEST.fullmatch(digest) and _NAME.fullmatch(name)):  # both are put into paths
         raise IntegrityMismatch(f"{target!r} with its digest {digest!r} is not a skill")
-    folder = ports.project.state / "fetched" / digest.rpartition(":")[2]
+    folder = folder_of(ports, digest)
     if not (folder / name / "SKILL.md").is_file():
         try:
             files = _unpacked(await _plain(jetstream, digest))
@@ -104,6 +104,11 @@ async def fetched(jetstream: JetStreamContext, ports: DispatchPorts, packet: Pac
         ports.project.writer.remove(folder)
         raise IntegrityMismatch(f"what the broker has as {target!r} has other bytes than its digest says")
     return brought
+
+
+def folder_of(ports: DispatchPorts, digest: str) -> Path:
+    """Where `fetched` puts the skill of this digest."""
+    return ports.project.state / "fetched" / digest.rpartition(":")[2]
 
 
 def _placed(ports: DispatchPorts, folder: Path, files: Sequence[tuple[PurePosixPath, int, bytes]]) -> None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,12 +20,14 @@ from msgspec import Struct, field
 from nats.errors import Error as NatsError
 from nats.errors import MaxPayloadError
 
-from navigator_kernel.errors import IntegrityMismatch, KernelError, UsageProblem
-from navigator_kernel.values.packet import Packet, packet_from_yaml
+from navigator_kernel.commands import dispatch_ports
+from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, UsageProblem
+from navigator_kernel.values.packet import Packet, Report, packet_from_yaml
 from navigator_nats import broker
 from navigator_nats.broker import CANCEL, DELIVERIES, DIGEST, EVENTS, HOSTS, TASKS
 from navigator_nats.dispatcher import DONE, MISSING, report_first
-from navigator_nats.skills import fetched
+from navigator_nats.files import FILES, brought, has, returned
+from navigator_nats.skills import fetched, folder_of
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -156,8 +159,10 @@ class Worker(Struct, kw_only=True):
         if queue is None:  # its owner has given it up, or is gone; another one that continues its run sends it again
             await self._refuse(message, broker.EXPIRED)
             return
+        place = self.ports.project.state / "tasks" / key
         try:
-            if (ports := await self._ports_for(message, packet)) is not self.ports:
+            ports = await self._placed(await self._ports_for(message, packet), message, packet, place)
+            if ports is not self.ports:
                 local = ports.local()
         except KernelError as problem:
             self.tell(str(problem))
@@ -170,11 +175,15 @@ class Worker(Struct, kw_only=True):
             return
         if self.agrees:
             ports.agree(packet.context.run)
-        await self._work(message, packet, key, local, began, queue.ack_wait)
+        try:
+            await self._work(message, packet, ports, local, began, queue.ack_wait)
+        finally:
+            if ports.root == place:
+                await asyncio.to_thread(ports.project.writer.remove, place)
 
     async def _ports_for(self, message: Msg, packet: Packet) -> DispatchPorts:
-        """The ports of a project whose skill has the owner's bytes: this host's own, or with a skill that it fetches.
-        IntegrityMismatch if there is none."""
+        """The ports of a project whose skill has the owner's bytes: this host's own, or with a skill that it fetches,
+        which the owner puts at the broker again if it is not there. IntegrityMismatch if there is none."""
         digest = (message.headers or {}).get(DIGEST, "")
         if not digest and packet.agent != "skills":
             return self.ports
@@ -182,27 +191,59 @@ class Worker(Struct, kw_only=True):
             if self.ports.digest(packet) == digest:
                 return self.ports
         if (ports := self._fetched.get(digest)) is None or ports.digest(packet) != digest:
-            self._fetched[digest] = ports = await self._fetch(message, packet, digest)
+            jetstream = self._connection.jetstream(timeout=3)
+            try:
+                ports = await fetched(jetstream, self.ports, packet, digest)
+            except IntegrityMismatch:  # the broker may have lost it
+                await message.in_progress()
+                with suppress(NatsError, TimeoutError):  # an owner that is gone, or of an earlier version
+                    await self._ask(packet, MISSING)
+                ports = await fetched(jetstream, self.ports, packet, digest)
+            self._fetched[digest] = ports
             if len(self._fetched) > KEPT:
                 del self._fetched[next(iter(self._fetched))]
         return ports
 
-    async def _fetch(self, message: Msg, packet: Packet, digest: str) -> DispatchPorts:
-        """As `fetched`; if the broker does not have these bytes, which it may have lost, the owner puts them again."""
-        jetstream = self._connection.jetstream(timeout=3)
+    async def _placed(self, ports: DispatchPorts, message: Msg, packet: Packet, place: Path) -> DispatchPorts:
+        """The same ports, if the project's folder has the files that the packet names; else those of the folder
+        `place`, into which they are brought."""
+        digests = msgspec.json.decode((message.headers or {}).get(FILES, "{}"), type=dict[str, str])
+        if not digests or await asyncio.to_thread(has, ports.root, digests):
+            return ports
+        await asyncio.to_thread(ports.project.writer.make_folder, place / "mybox")
         try:
-            return await fetched(jetstream, self.ports, packet, digest)
-        except IntegrityMismatch:
-            await message.in_progress()
-            with suppress(NatsError, TimeoutError):  # an owner that is gone, or of an earlier version
-                await self._connection.request(broker.subject_of(EVENTS, packet), MISSING, timeout=ASK)
-            return await fetched(jetstream, self.ports, packet, digest)
+            await brought(lambda question: self._ask(packet, question), digests, place, ports)
+        except (NatsError, TimeoutError) as error:
+            raise FetchFailed(f"the owner does not answer for {packet.task_spec.target!r}") from error
+        folder = folder_of(ports, (message.headers or {}).get(DIGEST, "")) if ports is not self.ports else None
+        return await asyncio.to_thread(dispatch_ports, ports.root, folder, place)
+
+    async def _ask(self, packet: Packet, question: bytes) -> bytes:
+        """The owner's answer; NoRespondersError if it is not there."""
+        answer = await self._connection.request(broker.subject_of(EVENTS, packet), question, timeout=ASK)
+        return bytes(answer.data)
+
+    async def _return(
+        self, packet: Packet, report: Report, root: Path, renewing: asyncio.Future[None], began: float
+    ) -> Report:
+        """Gives the owner the files that the report names; the report is an error if it does not take them in time."""
+        while True:
+            try:
+                await returned(lambda question: self._ask(packet, question), report, root, packet.context.run)
+                return report
+            except KernelError as error:
+                return self.ports.failed(packet, error, time.monotonic() - began)
+            except (NatsError, TimeoutError) as error:
+                if renewing.done() or time.monotonic() - began > packet.constraints.timeout:
+                    late = FetchFailed(f"the owner does not answer for the files of {packet.task_spec.target!r}")
+                    return self.ports.failed(packet, late, time.monotonic() - began)
+                await asyncio.sleep(0.2 if isinstance(error, NatsError) else 0)
 
     async def _work(
-        self, message: Msg, packet: Packet, key: str, local: Dispatcher, began: float, limit: float
+        self, message: Msg, packet: Packet, ports: DispatchPorts, local: Dispatcher, began: float, limit: float
     ) -> None:
         """`began` is when the task came, by this process's clock, and `limit` its acknowledgement limit."""
-        client = self._connection
+        client, key = self._connection, broker.key_of(packet)
         await client.publish(broker.subject_of(EVENTS, packet), b"")
         name = await local.submit(packet)
         self._running[key] = running = _Running(dispatcher=local, task=name)
@@ -215,6 +256,7 @@ class Worker(Struct, kw_only=True):
                 if self._stopping.is_set():
                     await message.nak()
                 return
+            report = await self._return(packet, report, ports.root, renewing, began)
             while True:
                 try:
                     await report_first(client, packet, report)

@@ -44,5 +44,5 @@ def test_rooms() -> None:
 
 
 def test_lines() -> None:
-    assert sum(map(line_count, python_files("kernel"))) <= 76_030  # goal 42,000
-    assert sum(map(line_count, python_files("kernel/navigator_kernel"))) <= 71_107  # goal 36,000
+    assert sum(map(line_count, python_files("kernel"))) <= 76_358  # goal 42,000
+    assert sum(map(line_count, python_files("kernel/navigator_kernel"))) <= 71_193  # goal 36,000

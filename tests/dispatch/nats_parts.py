@@ -45,6 +45,8 @@ def ports_of(agents: Mapping[str, Agent], digest: str = "") -> DispatchPorts:
         failed=failed,
         files=lambda _packet: {},
         agree=lambda _run: None,
+        named=lambda _packet: {},
+        keep=lambda _run, name, _data: name,
         project=ProjectPorts(root=Path(), state=Path(), writer=FolderWriter([]), encoder=lambda: None),
     )
 

@@ -16,11 +16,12 @@ from cli.support import type_a
 from dispatch.nats_broker import Broker
 from dispatch.nats_parts import settings
 from dispatch.orders import order
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.commands import dispatch_ports
 from navigator_kernel.errors import IntegrityMismatch
 from navigator_kernel.values.packet import Report
 from navigator_nats import broker as names
-from navigator_nats import skills
+from navigator_nats import files, skills
 from navigator_nats.dispatcher import NatsDispatcher
 from navigator_nats.rights import write_configuration
 from navigator_nats.worker import Worker
@@ -56,24 +57,37 @@ def project(tmp_path: Path) -> Callable[..., Path]:
     return made
 
 
-def carried_out(broker: Broker, at: Path, on: Path, *, agrees: bool = True, times: int = 1) -> list[Report]:
-    """The reports of `times` orders that the owner of project `at` sends to a worker in project `on`."""
+def carried_out(
+    broker: Broker,
+    at: Path,
+    on: Path,
+    *,
+    agrees: bool = True,
+    times: int = 1,
+    meanwhile: Callable[[], object] = lambda: None,
+    **required: Any,
+) -> list[Report]:
+    """The reports of `times` orders that the owner of project `at` sends to a worker in project `on`, which begins after
+    `meanwhile`."""
 
-    async def sent() -> list[Report]:
+    async def carried() -> list[Report]:
         sender = NatsDispatcher(dispatch_ports(at), host(broker, "owner"))
         working = Worker(
             ports=dispatch_ports(on), settings=host(broker, "box"), name="box", pools=("skills",), agrees=agrees
         )
-        serving = asyncio.ensure_future(working.run())
         try:
-            packets = [order(target="skill:draw", run=f"r{number}") for number in range(times)]
-            return [await sender.result(str(await sender.submit(packet))) for packet in packets]
-        finally:
+            packets = [order(target="skill:draw", run=f"r{number}", **required) for number in range(times)]
+            sent = [str(await sender.submit(packet)) for packet in packets]
+            meanwhile()
+            serving = asyncio.ensure_future(working.run())
+            reports = [await sender.result(name) for name in sent]
             await working.stop()
             await serving
+            return reports
+        finally:
             await sender.close()
 
-    return asyncio.run(sent())
+    return asyncio.run(carried())
 
 
 def test_a_worker_without_a_skill_fetches_it_and_keeps_it(broker: Broker, project: Any) -> None:
@@ -255,3 +269,75 @@ def test_files_that_the_digest_leaves_out_do_not_travel(broker: Broker, project:
     assert report.state == "success" and "drawn" in str(report.data)
     brought = {path.name for path in dispatch_ports(on).project.state.rglob("fetched/*/draw/**/*")}
     assert brought == {"SKILL.md", "part.py", "run.py"}
+
+
+ADDS = """\
+import os, sys
+path = os.path.join(os.environ["NAVIGATOR_PROJECT"], sys.argv[1])
+data = open(path, "rb").read()
+os.makedirs("parts", exist_ok=True)
+with open("parts/sum.bin", "wb") as file:
+    file.write(data[::-1])
+print(sum(data))
+"""
+READS = {
+    "SKILL.md": "---\nname: draw\ndescription: adds up\ncommand: python ${SKILL_ROOT}/run.py {file}\nrequired_params: "
+    """'[{"name": "file", "prompt": "the file", "validation": "file_exists"}]'\n---\n# draw\n\nRuns.\n""",
+    "run.py": ADDS,
+}
+DATA = bytes(range(250)) * 20_000  # 5 MB
+
+
+@pytest.mark.parametrize("skill_is_there", [False, True])
+def test_a_file_that_an_order_names_goes_to_the_worker_and_what_the_skill_made_comes_back(
+    broker: Broker, project: Any, skill_is_there: bool
+) -> None:
+    at, on = project("a", READS), project("b", READS if skill_is_there else None)
+    (at / "in").mkdir()
+    (at / "in/data.bin").write_bytes(DATA)
+    (at / "in/other.bin").write_bytes(b"not named")
+    (report,) = carried_out(broker, at, on, file="in/data.bin")
+    assert report.state == "success", report
+    assert (report.data["output"], report.data["files"]) == (sum(DATA), ["mybox/workspace/r0/parts/sum.bin"])
+    assert (at / "mybox/workspace/r0/parts/sum.bin").read_bytes() == DATA[::-1]
+    left = [path.name for path in broker.folder.rglob("*.bin") if not path.is_relative_to(at)]
+    assert left == []
+    (wrote,) = (one for one in Project(at, agents=False).audit.entries() if one.event == "wrote")
+    assert wrote.facts["path"] == "mybox/workspace/r0/parts/sum.bin"
+
+
+def test_a_file_that_changed_after_the_order_was_sent_is_not_used(broker: Broker, project: Any) -> None:
+    at, on = project("a", READS), project("b", READS)
+    (at / "data.bin").write_bytes(b"first")
+
+    def changed() -> None:
+        (at / "data.bin").write_bytes(b"other")
+
+    (report,) = carried_out(broker, at, on, meanwhile=changed, file="data.bin")
+    assert (report.state, report.data["code"]) == ("error", "integrity")
+    assert not (at / "mybox/workspace").exists()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        files.WANTED + msgspec.msgpack.encode(("in/other.bin", 0)),
+        files.WANTED + msgspec.msgpack.encode(("../secret", 0)),
+        files.WANTED + b"\xc1",
+        *(
+            files.MADE + msgspec.msgpack.encode((name, files.digest_of(b"x"), 1, 0, b"x"))
+            for name in ("../../x", "/tmp/x", ".hidden/x", "")
+        ),
+        files.MADE + msgspec.msgpack.encode(("x", files.digest_of(b"y"), 1, 0, b"x")),
+        files.MADE + msgspec.msgpack.encode(("x", files.digest_of(b"x"), 1, 5, b"x")),
+        files.MADE + msgspec.msgpack.encode(("x", files.digest_of(b"x"), files.LARGEST + 1, 0, b"x")),
+    ],
+)
+def test_an_owner_gives_and_takes_only_what_belongs_to_the_task(project: Any, question: bytes) -> None:
+    at = project("a", READS)
+    (at / "data.bin").write_bytes(b"named")
+    (at.parent / "secret").write_bytes(b"secret")
+    own = files.OwnFiles.of(dispatch_ports(at), order(target="skill:draw", file="data.bin"))
+    assert own.digests == {"data.bin": files.digest_of(b"named")}
+    assert own.answer(question) == b""
+    assert [path for path in at.rglob("*") if path.name == "x"] == []

@@ -18,7 +18,7 @@ class _Kind(type):
 
 class _Shifted(datetime, metaclass=_Kind):
     @classmethod
-    def now(cls, tz: dt.tzinfo | None = None) -> datetime:  # type: ignore[override]
+    def now(cls, tz: dt.tzinfo | None = None) -> datetime:  # type: ignore[override]  # one of datetime itself
         return datetime.now(tz) + dt.timedelta(seconds=SHIFT)
 
 
@@ -29,4 +29,4 @@ def _of(clock: Callable[[float], time.struct_time]) -> Callable[..., time.struct
 time.time = lambda: _time() + SHIFT
 time.time_ns = lambda: _time_ns() + int(SHIFT * 1e9)
 time.gmtime, time.localtime = _of(time.gmtime), _of(time.localtime)
-dt.datetime = _Shifted  # type: ignore[misc]
+dt.datetime = _Shifted  # type: ignore[misc]  # for every later import

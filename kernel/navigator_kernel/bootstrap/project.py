@@ -630,6 +630,7 @@ class Project:
         from navigator_kernel.ports import DispatchPorts
         from navigator_kernel.skills.catalog.receipts import skill_files
         from navigator_kernel.values.packet import Meta
+        from navigator_kernel.values.resource import PATHS
 
         plugins, (agents, owners) = self.plugins.plugins, self._agents
 
@@ -643,6 +644,17 @@ class Project:
             folder = self.catalogue.create_executor(packet.task_spec.target).skill.folder
             return {file.path: folder / file.path for file in skill_files(folder)} if folder else {}
 
+        def named(packet: Packet) -> Mapping[str, Path]:
+            if packet.agent != "skills":
+                return {}
+            specs = self.catalogue.create_executor(packet.task_spec.target).skill.required_params
+            checked = {spec.name for spec in specs if spec.validation in PATHS}
+            values = [value for name, value in packet.params.required.items() if name in checked]
+            root = self.root.resolve()
+            paths = [str(path) for path in (*packet.params.value("files", ()), *values) if path]
+            inside = {path: (root / path).resolve() for path in paths if not Path(path).is_absolute()}
+            return {path: file for path, file in inside.items() if file.is_relative_to(root) and file.is_file()}
+
         def failed(packet: Packet, error: BaseException, seconds: float) -> Report:
             meta = Meta(agent=packet.agent, time=round(seconds, 3), ts=self.clock.now())
             return failure(error, meta, packet.context.language)
@@ -655,6 +667,8 @@ class Project:
             failed=failed,
             files=files,
             agree=self.consents.allow_orders,
+            named=named,
+            keep=self.keep,
             project=self.plugin_ports,
         )
 

@@ -156,6 +156,7 @@ class ConsentStore(Struct):
         return trusted
 
     def _own(self) -> dict[str, Any]:
+        """What this host's person agreed to, without what is shared."""
         try:
             body = json.loads(self.file.read_text(encoding="utf-8"))
         except FileNotFoundError:
