@@ -141,6 +141,8 @@ def answered(project: Project, args: Sequence[str]) -> tuple[int, str]:
 
 
 def _system(_: Project) -> Iterator[Finding]:
+    from importlib.metadata import PackageNotFoundError, distribution, requires
+
     new_enough = sys.version_info >= (3, 11)
     yield Finding(what="python", state="ok" if new_enough else "damaged", detail=platform.python_version())
     system, git = platform.system(), shutil.which("git")
@@ -153,8 +155,6 @@ def _system(_: Project) -> Iterator[Finding]:
     yield Finding(what="git", state="ok" if git else "missing", detail=git or "not found", remedy=git_remedy)
     for extra, module, without in _EXTRAS:
         yield _extra(f"navigator-kernel[{extra}]", extra, without, is_there=find_spec(module) is not None)
-    from importlib.metadata import PackageNotFoundError, distribution, requires
-
     for plugin in installed_plugins():
         lines: list[str] = []
         with suppress(PackageNotFoundError):  # a source tree that is not installed

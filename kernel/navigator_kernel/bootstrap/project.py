@@ -270,8 +270,9 @@ class Project:
     def shared(self) -> SharedStores | None:
         """What several hosts keep the project's state in, if NAVIGATOR_PROJECT_ID names the project; None on one
         machine, without the import of what loads plugins."""
-        if not os.environ.get(PROJECT_ID):
-            return None
+        return self._shared_stores() if os.environ.get(PROJECT_ID) else None
+
+    def _shared_stores(self) -> SharedStores:
         from navigator_kernel.bootstrap.plugin_parts import open_plugins, read_stores
 
         plugins = open_plugins(self.root, agents=False).plugins  # a project's own may not
@@ -459,16 +460,17 @@ class Project:
         if self.settings.encoder == "off":
             return None
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a second thread saves 1 ms of 2, or loses 60 if it is busy
-        brought = None
-        if self._brought is not None:
-            from navigator_kernel.bootstrap.plugin_parts import encoder_of
-
-            brought = encoder_of(self._brought.plugins, self.root)
+        brought = None if self._brought is None else self._plugins_encoder(self._brought)
         if brought is not None or not installed():
             return brought
         kept = user_state() / "cache" / "encoders"
         own = UseEncoder(kept, lambda: private_writer(kept))
         return KeptVectors(own, kept, lambda: private_writer(kept))
+
+    def _plugins_encoder(self, brought: LoadedPlugins) -> Encoder | None:
+        from navigator_kernel.bootstrap.plugin_parts import encoder_of
+
+        return encoder_of(brought.plugins, self.root)
 
     @part
     def meaning(self) -> SemanticRanker:
@@ -496,11 +498,12 @@ class Project:
     @part
     def router(self) -> Router:
         """The kernel's own router, or a plugin's if one provides it."""
-        if self._brought is None:
-            return self.own_router
+        return self.own_router if self._brought is None else self._plugins_router(self._brought)
+
+    def _plugins_router(self, brought: LoadedPlugins) -> Router:
         from navigator_kernel.bootstrap.plugin_parts import router_of
 
-        return router_of(self._brought.plugins, self.catalogue, self.own_router)
+        return router_of(brought.plugins, self.catalogue, self.own_router)
 
     # Processes
 
@@ -688,22 +691,25 @@ class Project:
         """What asks a model to choose a skill; None if no model may choose, or there is none."""
         if self.models is None or self.settings.router == "local_only":
             return None
+        return self._judge_with(self.models)
+
+    def _judge_with(self, models: ModelRegistry) -> ModelJudge:
         from navigator_kernel.routing.phase_one import ModelJudge
 
-        only = self.settings.router == "llm_only"
-        return ModelJudge(self.models.chain, self.catalogue, "llm_only" if only else "cascade")
+        return ModelJudge(models.chain, self.catalogue, "llm_only" if self.settings.router == "llm_only" else "cascade")
 
     def specialist(self, before: Session, spent: Spent) -> Specialist | None:
         """What lets a model work on the orders of one turn; None if there is no model. `before` is the session before
         the turn, `spent` the usage of the turn's choice."""
-        if self.models is None:
-            return None
+        return None if self.models is None else self._specialist_with(self.models, before, spent)
+
+    def _specialist_with(self, models: ModelRegistry, before: Session, spent: Spent) -> Specialist:
         from navigator_kernel.agent_loop.loop import Budget
         from navigator_kernel.agent_loop.specialist import Specialist
 
-        limits = self.settings.models
+        held = self.settings.models
         return Specialist(
-            models=self.models,
+            models=models,
             catalogue=self.catalogue,
             tools=self.tools(),
             clock=self.clock,
@@ -714,7 +720,7 @@ class Project:
             written=before.written,
             writer=lambda folder: ProjectWriter([folder], self.root),
             private=before.private,
-            budget=Budget(tokens=limits.turn_tokens, cost=limits.turn_cost, seconds=limits.turn_seconds),
+            budget=Budget(tokens=held.turn_tokens, cost=held.turn_cost, seconds=held.turn_seconds),
             spent=spent,
             redact=self.redact,
             usual=self.settings.timeout,
@@ -730,24 +736,7 @@ class Project:
 
         @cache
         def of_servers() -> Sequence[GuardedTool]:
-            """The tools that the person agreed to, in the form agreed to; a server is asked only when a tool is called,
-            and must still offer the same tool."""
-            servers = self.settings.servers
-            if not servers:
-                return ()
-            from navigator_kernel.sandbox.servers import load_pins
-            from navigator_kernel.tools.outward import mcp_tools
-
-            def may(tool: OfferedTool) -> bool:
-                return tool.server in servers and self.consents.trusted(tool.subject)
-
-            async def call(server: str, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-                return await self.mcp.call(server, "call", {"tool": tool, "args": dict(arguments)}, "")
-
-            def outward(server: str) -> bool:
-                return server not in servers or servers[server].network or bool(servers[server].url)
-
-            return mcp_tools(load_pins(tool_file()), may, call, outward)
+            return self._approved_tools() if self.settings.servers else ()
 
         @cache
         def tools() -> Mapping[str, GuardedTool]:
@@ -770,6 +759,25 @@ class Project:
             audit=self.audit,
             policy=self.settings.policy,
         )
+
+    def _approved_tools(self) -> Sequence[GuardedTool]:
+        """The tools of MCP servers that the person agreed to, in the form agreed to; a server is asked only when a tool
+        is called, and must still offer the same tool."""
+        from navigator_kernel.sandbox.servers import load_pins
+        from navigator_kernel.tools.outward import mcp_tools
+
+        servers = self.settings.servers
+
+        def may(tool: OfferedTool) -> bool:
+            return tool.server in servers and self.consents.trusted(tool.subject)
+
+        async def call(server: str, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+            return await self.mcp.call(server, "call", {"tool": tool, "args": dict(arguments)}, "")
+
+        def outward(server: str) -> bool:
+            return server not in servers or servers[server].network or bool(servers[server].url)
+
+        return mcp_tools(load_pins(tool_file()), may, call, outward)
 
     @part
     def plugin_tools(self) -> Sequence[GuardedTool]:

@@ -66,6 +66,12 @@ def _spelled_out(
     need = without_prefix(request.original)
     if request.commands or not (may_spell_out(need) or may_join(need)):
         return None, ()
+    return _planned(request, need, project, files)
+
+
+def _planned(
+    request: PreprocessingResult, need: str, project: Project, files: ProjectFiles
+) -> tuple[RouteResult | None, tuple[BoundStep, ...]]:
     from navigator_kernel.turn.steps import ListedSteps, PlanningContext, PlanProposal, list_steps, propose
     from navigator_kernel.values.context import TurnContext
 

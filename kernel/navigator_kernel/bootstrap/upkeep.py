@@ -113,12 +113,7 @@ def leftovers(project: Project, days: int, *, results: bool = False) -> tuple[li
     if old and (project.journal.shared is not None or project.journal.file.exists()):
         busy = {run.token for run in project.journal.listed() if run.state not in {"done", "aborted"}}
     over = [one for one in old if one.at >= known and not (one.path and one.path.name in busy)]
-    held: list[Leftover] = []
-    if not results and over:
-        from navigator_kernel.bootstrap.results import holds_results  # most projects have no old workspace
-
-        workspace = box / "workspace"
-        held = [one for one in over if one.path and one.path.parent == workspace and holds_results(project, one.path)]
+    held = [] if results else [one for one in over if _holds_results(project, one)]
     gone += [one for one in over if one not in held]
     newest_first = sorted(single, key=lambda one: one.at, reverse=True)
     gone += [one for one in newest_first[SESSIONS:] if one not in old]
@@ -131,6 +126,12 @@ def leftovers(project: Project, days: int, *, results: bool = False) -> tuple[li
         "the clock may be wrong; navigator gc --days 0 removes them"
     )
     return gone, held, sentence
+
+
+def _holds_results(project: Project, one: Leftover) -> bool:
+    from navigator_kernel.bootstrap.results import holds_results  # most projects have no old workspace
+
+    return one.path is not None and one.path.parent == project.box / "workspace" and holds_results(project, one.path)
 
 
 def size_of(one: Leftover) -> int:

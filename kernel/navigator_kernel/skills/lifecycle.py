@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.install.export import Form
     from navigator_kernel.skills.install.info import ScannedSkill, SourceInfo
-    from navigator_kernel.skills.install.install import InstallResult, UninstallResult
+    from navigator_kernel.skills.install.install import InstallResult, PreparedInstall, UninstallResult
     from navigator_kernel.skills.install.plans import PlannedSkill
     from navigator_kernel.skills.install.restore import RepairedPlace, RestoreResult
     from navigator_kernel.skills.install.update import OutdatedResult, UpdateResult
@@ -263,10 +263,10 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     ) -> SkillInfo | SourceInfo:
         """Describes an installed skill of that name, else the contents of the source; SkillNotFound for a name without
         a source, or if `here` excludes sources."""
+        from navigator_kernel.skills.formats.manifest import declared
+
         with self._command(options, source) as deps:
             if (installed := self.held(_named(source, "source"))) is not None:
-                from navigator_kernel.skills.formats.manifest import declared
-
                 skill, receipt, files = installed.skill, installed.receipt, list[str]()
                 with suppress(KernelError):
                     if skill.folder is not None:
@@ -281,9 +281,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             if names and deps.scanner is not None:
                 deps.scanner.start()
             with _reader(address, names, deps, options) as (reader, own):
-                from navigator_kernel.skills.install.info import analyse
-
-                return analyse(reader, own, deps)
+                return _analysed(reader, own, deps)
 
     def search(
         self,
@@ -315,9 +313,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         results = [SkillHit(**rows[hit.skill.name].facts(), score=hit.score, reason=hit.reason) for hit in shown]
         remote: list[dict[str, Any]] | UnsetType = UNSET
         if catalogues is not None:
-            from navigator_kernel.skills.source.remote import search_remote
-
-            remote = search_remote(query, catalogues, base=self.root, offline=options.offline)
+            remote = _search_remote(query, catalogues, self.root, options)
         return SearchResult(query=clean(query, lines=False), count=len(hits), skills=results, remote=remote)
 
     def verify(self, name: str = "", options: InstallOptions = _NO_OPTIONS) -> VerifyResult:
@@ -545,11 +541,9 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             place = self.target(options)
             refuse_rename(options.rename, names)
             with _reader(address, names, deps, options, install=True) as (reader, own):
-                from navigator_kernel.skills.install.install import collect, install_prepared
-
                 options = replace(options, everything=options.everything or (bool(names) and not own))
-                prepared = collect(reader, own, deps, options)
-            return install_prepared(prepared, place, deps, options)
+                prepared = _collected(reader, own, deps, options)
+            return _installed(prepared, place, deps, options)
 
     def restore(
         self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, frozen: bool = True
@@ -748,12 +742,14 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     def settle(self) -> bool:
         """Finishes changes that were left unfinished, and returns whether there were any."""
         unfinished = [place for place in self.places.values() if (place.inner / "intent").is_file()]
-        if not unfinished:
-            return False
+        return bool(unfinished) and self._settled(unfinished)
+
+    def _settled(self, unfinished: Sequence[InstallScope]) -> bool:
         from navigator_kernel.skills.install.apply import settle
 
         mine = [place for place in unfinished if place.level != "shipped" and not self._twin(place)]
-        return bool(sum(settle(place, self.deps.writer) for place in mine))  # all of them, not up to the first
+        settled = [settle(place, self.deps.writer) for place in mine]
+        return any(settled)
 
     def sourced(
         self, text: str, skills: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS
@@ -931,6 +927,34 @@ def _found(source: Source, tree: Tree, *notes: Diagnostic) -> SourceReader:
     reader = SourceReader(source, tree, notes=notes)
     reader.find()
     return reader
+
+
+def _analysed(reader: SourceReader, names: Sequence[str], deps: InstallDeps) -> SourceInfo:
+    from navigator_kernel.skills.install.info import analyse
+
+    return analyse(reader, names, deps)
+
+
+def _collected(
+    reader: SourceReader, names: Sequence[str], deps: InstallDeps, options: InstallOptions
+) -> PreparedInstall:
+    from navigator_kernel.skills.install.install import collect
+
+    return collect(reader, names, deps, options)
+
+
+def _installed(
+    prepared: PreparedInstall, place: InstallScope, deps: InstallDeps, options: InstallOptions
+) -> InstallResult:
+    from navigator_kernel.skills.install.install import install_prepared
+
+    return install_prepared(prepared, place, deps, options)
+
+
+def _search_remote(query: str, catalogues: Sequence[str], base: Path, options: InstallOptions) -> list[dict[str, Any]]:
+    from navigator_kernel.skills.source.remote import search_remote
+
+    return search_remote(query, catalogues, base=base, offline=options.offline)
 
 
 def _named(value: str, what: str = "name") -> str:

@@ -65,6 +65,9 @@ class Scanners:
         several = min(os.cpu_count() or 1, MOST)
         if several < 2 or len(skills) <= FEW or self._pool is not None:
             return
+        self._begin(several, skills)
+
+    def _begin(self, several: int, skills: Sequence[tuple[SkillDef, Mapping[str, bytes]]]) -> None:
         from concurrent.futures import ThreadPoolExecutor
         from queue import SimpleQueue
 

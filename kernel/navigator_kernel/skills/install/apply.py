@@ -126,11 +126,8 @@ class Change:
             if len(coming) < MANY:
                 for plan, folder in zip(coming, folders, strict=True):
                     _stage_one(plan, folder, writer)
-            else:  # on several threads, which wait for the system most of the time
-                from concurrent.futures import ThreadPoolExecutor
-
-                with ThreadPoolExecutor(min(os.cpu_count() or 1, 4)) as pool:
-                    list(pool.map(_stage_one, coming, folders, [writer] * len(coming)))  # raises the first error
+            else:
+                _stage_together(coming, folders, writer)
             for plan in coming:
                 name = plan.receipt.name
                 aliases = held_bytes(sidecar_path(place.inner, name))
@@ -194,6 +191,15 @@ def refuse_damage(place: InstallScope, damaged: list[str] | None = None) -> Mapp
     read_rows(place.database)
     read_lock(place.lock)
     return read_receipts(place, damaged)
+
+
+def _stage_together(plans: Sequence[PlannedSkill], folders: Sequence[Path], writer: Writer) -> None:
+    """Writes on several threads, which wait for the system most of the time; the first error is raised at the end."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, 4)) as pool:
+        for _ in pool.map(_stage_one, plans, folders, [writer] * len(plans)):
+            pass
 
 
 def _stage_one(plan: PlannedSkill, folder: Path, writer: Writer) -> None:
