@@ -83,7 +83,7 @@ def test_a_remark_is_left_alone_or_offered_a_skill(few: SemanticRanker, text: st
 
 @pytest.mark.requirement("X-45")
 @pytest.mark.parametrize("text", ["photographs", "defects", "forecast", "预算", "weather"])
-def test_a_single_word_that_is_no_name_is_at_most_offered_a_skill(few: SemanticRanker, text: str) -> None:
+def test_a_single_word_that_names_nothing_is_at_most_offered_a_skill(few: SemanticRanker, text: str) -> None:
     assert few.judged(text, 5).band != "route"
 
 
