@@ -160,12 +160,7 @@ def _of_script(path: Path, skill: str) -> list[str]:
     block = _block(_read(path, SCRIPT_LIMIT).decode("utf-8", "replace"), skill)
     if not block:
         return []
-    import tomllib  # 14 ms, and few scripts have metadata
-
-    try:
-        table = tomllib.loads(block)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise _unread(skill, shorten(str(error), 100)) from error
+    table = _toml(block, skill)
     words, python = table.get(KEY, []), table.get("requires-python", "")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in (*words, python)):
         raise _unread(skill, "dependencies is not a list of words")
@@ -202,6 +197,15 @@ def _block(text: str, skill: str) -> str:
     if len(block) > BYTES_LIMIT:
         raise _unread(skill, f"it is over {BYTES_LIMIT} bytes")
     return block
+
+
+def _toml(text: str, skill: str) -> dict[str, Any]:
+    import tomllib  # 14 ms, and few scripts have metadata
+
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _unread(skill, shorten(str(error), 100)) from error
 
 
 def _unread(skill: str, why: str) -> NotLoadable:

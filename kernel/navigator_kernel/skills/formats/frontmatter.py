@@ -381,18 +381,7 @@ class Values(Struct):
 
 def parsed(source: str) -> Values:
     """Parses YAML. Hostile for anchors, aliases, tags, deep nesting or huge numbers; NotYaml if it cannot be read."""
-    if easy := _easy(source):
-        return easy
-    import yaml
-
-    try:
-        return _from_events(source)
-    except yaml.MarkedYAMLError as error:
-        last = source.rstrip().count("\n")  # what is never closed begins on the line of the context
-        lines = [mark.line for mark in (error.problem_mark, error.context_mark) if mark and mark.line <= last]
-        raise NotYaml(lines[0] if lines else None) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise NotYaml(None) from error
+    return _easy(source) or _read(source)
 
 
 def _easy(source: str) -> Values | None:
@@ -413,6 +402,19 @@ def _easy(source: str) -> Values | None:
         values.value[key] = bare or double or single or ""
         values.lines[key] = at
     return values
+
+
+def _read(source: str) -> Values:
+    import yaml
+
+    try:
+        return _from_events(source)
+    except yaml.MarkedYAMLError as error:
+        last = source.rstrip().count("\n")  # what is never closed begins on the line of the context
+        lines = [mark.line for mark in (error.problem_mark, error.context_mark) if mark and mark.line <= last]
+        raise NotYaml(lines[0] if lines else None) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise NotYaml(None) from error
 
 
 def _from_events(source: str) -> Values:

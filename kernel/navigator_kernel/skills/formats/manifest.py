@@ -106,6 +106,10 @@ def _is_typed(value: str) -> bool:
     """Whether other readers take the value for a number, a boolean or a date."""
     if value[0].isalpha() and value.lower() not in _SWITCHES:
         return False
+    return _is_resolved(value)
+
+
+def _is_resolved(value: str) -> bool:
     import yaml
 
     return any(rule.match(value) for _, rule in yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], []))
