@@ -115,12 +115,12 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
         command = request.commands[0]
         match command.type:
             case "shell":
-                action: Action | None = Shell(command=command.name)
+                written: Action = Shell(command=command.name)
             case "workflow":
-                action = Workflow(name=command.name)
+                written = Workflow(name=command.name)
             case _:
-                action = Skills(names=(command.name,), arguments=command.args, direct_call=True)
-        return _intent(action, "syntax", "instruction")
+                written = Skills(names=(command.name,), arguments=command.args, direct_call=True)
+        return _intent(written, "syntax", "instruction")
     if request.way == "plain":
         return _intent(Direct(), "session", "no_skill")
     if request.way == "chosen":
