@@ -18,13 +18,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from navigator_kernel.adapters.files.scratch import HOSTS, TEMPORARY
-from navigator_kernel.adapters.files.scratch import SHARED as TEMPORARY_FOLDERS
+from navigator_kernel.adapters.files.scratch import HOSTS, SHARED, TEMPORARY
 from navigator_kernel.adapters.processes import launcher
 from navigator_kernel.errors import NoSandbox
 from navigator_kernel.sandbox.confinement import NETWORKED, Confinement, covers
 
-TMP = TEMPORARY_FOLDERS[0]
 LEAST_ABI = 4  # the first ABI version of Landlock that can refuse TCP
 
 # Landlock's rights over files (linux/landlock.h)
@@ -90,8 +88,8 @@ def _bubblewrap(bwrap: str, argv: Sequence[str], allowed: Confinement) -> dict[s
     words += ["--share-net"] if allowed.network else []
     # A model's command gets a /tmp of its own while it runs, unless something that it is shown lies there
     shown = (*allowed.reads, *allowed.hidden, allowed.writes, *([allowed.start] if allowed.start else []))
-    if allowed.own_tmp and allowed.scratch and not any(path.is_relative_to(TMP) for path in shown):
-        words += ["--bind", str(allowed.scratch / TEMPORARY), TMP]
+    if allowed.own_tmp and allowed.scratch and not any(path.is_relative_to(SHARED[0]) for path in shown):
+        words += ["--bind", str(allowed.scratch / TEMPORARY), SHARED[0]]
     late = [path for path in allowed.reads if covers(allowed.hidden, path)]
     for path in allowed.reads:
         source = str(path)
