@@ -185,7 +185,7 @@ def test_a_work_of_sixty_rounds_costs_at_most_5_ms_of_cpu_a_round_and_keeps_the_
 
         async def complete(self, asked: Asked, _told: Callable[[str], None] | None = None) -> Completion:
             requests.append(asked)
-            call = ToolCall(id=str(len(requests)), name="look_up", arguments='{"word": "moon"}')
+            call = ToolCall(id=str(len(requests)), name="look_up", arguments=f'{{"word": "{len(requests)}"}}')
             calls = () if len(requests) > LONG_ROUNDS else (call,)
             message = ChatMessage(role="assistant", text="" if calls else TEXT, calls=calls)
             return Completion(message=message, model=self.name, spent=Spent(requests=1, input=1, output=1))
@@ -196,8 +196,9 @@ def test_a_work_of_sixty_rounds_costs_at_most_5_ms_of_cpu_a_round_and_keeps_the_
     def emit(body: Body, *, step: int | None = None, parent: int | None = None) -> Event:
         return Event(run="run-1", turn=0, step=step, seq=0, ts="", parent=parent, body=body)
 
+    words = {str(number): f"{number}: {RESULT}" for number in range(1, LONG_ROUNDS + 1)}  # other work in each round
     began = time.process_time()
-    loop = AgentLoop(work=WORK, model=Still(), tools=Table({"moon": RESULT}), clock=SystemClock(), emit=emit)
+    loop = AgentLoop(work=WORK, model=Still(), tools=Table(words), clock=SystemClock(), emit=emit)
     progress, end = asyncio.run(loop.run())
     each = (time.process_time() - began) * 1000 / LONG_ROUNDS
     assert (end, progress.rounds) == ("done", LONG_ROUNDS)

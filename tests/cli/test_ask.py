@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +78,16 @@ def test_without_a_yes_nothing_is_done(here: Place) -> None:
 
 def test_a_command_that_was_agreed_to_starts_in_the_project(here: Place) -> None:
     assert here.json("ask", "--yes", "!pwd")["report"]["data"]["stdout"] == str(here.root)
+
+
+@pytest.mark.parametrize("message", ["/grower 2", "!node .claude/skills/grower/run.js 2"])
+def test_a_program_of_node_has_web_assembly(here: Place, message: str) -> None:
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    code = "console.log(new WebAssembly.Memory({ initial: +process.argv[2] }).buffer.byteLength / 65536, 'pages')\n"
+    head = "name: grower\ndescription: grows\ncommand: node ${SKILL_ROOT}/run.js $ARGUMENTS\n"
+    here.write(below(".claude/skills/grower", {"SKILL.md": f"---\n{head}---\n# Grower\n", "run.js": code}))
+    assert here.json("ask", "--yes", message)["report"]["raw"] == "2 pages"
 
 
 def test_an_unknown_skill_is_answered_with_the_nearest_ones(here: Place) -> None:

@@ -18,6 +18,21 @@ from tables import cases
 MANAGER = (sys.executable, str(SOURCE / "bin" / "mcp_manager.py"))
 SERVER = str(SOURCE / "tests" / "mcp_client" / "hostile_server.py")
 TOKEN = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
+OF_NODE = """
+import { createInterface } from "node:readline";
+const answers = {
+  initialize: (asked) => ({ protocolVersion: asked.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "g", version: "1" } }),
+  "tools/list": () => ({ tools: [{ name: "grow", description: "Grows.", inputSchema: { type: "object" } }] }),
+  "tools/call": () => {
+    const pages = new WebAssembly.Memory({ initial: 2 }).buffer.byteLength / 65536;
+    return { content: [{ type: "text", text: `${pages} pages` }] };
+  },
+};
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (id !== undefined) console.log(JSON.stringify({ jsonrpc: "2.0", id, result: answers[method](params) }));
+});
+"""
 
 pytestmark = [pytest.mark.requirement("AGT-4"), pytest.mark.ci]
 
@@ -101,6 +116,12 @@ def test_a_tool_that_changed_is_off_until_it_is_approved_again(here: Place) -> N
     assert here.run("call", "bad", "echo", "words=x", "--yes").code == 9
     here.said("approve", "bad", "bad__echo")
     assert here.said("call", "bad", "echo", "words=x") == "x\n"
+
+
+def test_a_server_that_node_runs_has_web_assembly(here: Place, tmp_path: Path) -> None:
+    (tmp_path / "server.mjs").write_text(OF_NODE)
+    here.said("add", "grower", "--", "node", str(tmp_path / "server.mjs"))
+    assert here.said("call", "grower", "grow", "--yes") == "2 pages\n"
 
 
 @pytest.mark.requirement("SAF-1")

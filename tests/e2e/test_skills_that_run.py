@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
 import subprocess
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import uv
 
-from cli.support import Place, place_in
+from cli.support import MODULE, Place, environment, place_in
 from models.wire_server import Said, WireServer, serving
 from scanning.real_corpus import bundles
-from specialist.turns import of_phase_two, says, settings
+from skill_repositories import make_repo, skill_text
+from specialist.test_model_quirks import results
+from specialist.turns import events, of_phase_two, says, settings
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(600)]
 
 ANTHROPICS, SUPERPOWERS = "anthropics+skills", "obra+superpowers"
+COMPOSIO, SICKN33, K_DENSE = (
+    "ComposioHQ+awesome-claude-skills",
+    "sickn33+antigravity-awesome-skills",
+    "K-Dense-AI+claude-scientific-skills",
+)
+READERS = ("openpyxl", "pillow", "pypdfium2", "python-docx")  # other libraries, which read what skills made
+Reader = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +53,29 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return found
 
 
+@pytest.fixture(scope="session")
+def seen_by(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """Returns the output of Python code, with arguments, that reads files with libraries of its own."""
+    folder = tmp_path_factory.mktemp("readers")
+    python = str(folder / "venv/bin/python")
+    for words in (["venv", str(folder / "venv")], ["pip", "install", "--python", python, *READERS]):
+        subprocess.run([uv.find_uv_bin(), "--quiet", f"--cache-dir={folder / 'cache'}", *words], check=True)
+
+    def seen(code: str, *words: object) -> str:
+        argv = [python, "-c", code, *map(str, words)]
+        return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+
+    return seen
+
+
 @pytest.fixture
-def here(tmp_path: Path, home: Path, server: WireServer) -> Place:
+def here(tmp_path: Path, home: Path, server: WireServer, request: pytest.FixtureRequest) -> Place:
+    """An empty project, with a model whose server speaks OpenAI's protocol or the one that a test names."""
+    kind = getattr(request, "param", "openai")
     file = home / ".config" / "navigator" / "config.toml"
     file.parent.mkdir(parents=True)
-    file.write_text(settings(server))
+    url = server.url.removesuffix("/v1") if kind == "anthropic" else server.url
+    file.write_text(settings(server).replace(f'url = "{server.url}"', f'url = "{url}"\nkind = "{kind}"'))
     server.requests.clear()
     server.scripts.clear()
     return place_in(tmp_path)
@@ -56,12 +87,12 @@ def call(tool: str, **arguments: Any) -> Said:
 
 def answers(server: WireServer) -> list[str]:
     """The answers of the tools, in order."""
-    return [str(one["content"]) for one in of_phase_two(server)[-1]["messages"] if one["role"] == "tool"]
+    return results(of_phase_two(server)[-1]["messages"])
 
 
-def conversation(here: Place, message: str) -> dict[str, Any]:
+def conversation(here: Place, message: str, *options: str) -> dict[str, Any]:
     """Sends the message and says yes to every question; returns the last reply, with the questions in `asked`."""
-    told, asked = here.json("ask", "--session", "s", message), []
+    told, asked = here.json("ask", "--session", "s", *options, message), []
     while told["exit_code"] == 9:
         asked.append(str(told["report"]["summary"]))
         assert len(asked) < 10
@@ -84,12 +115,27 @@ for row in rows:
 book.active.append(["total", f"=SUM(B2:B{len(rows)})"])
 book.save("sales.xlsx")
 """
-DOCUMENT = "import docx; d = docx.Document(); d.add_paragraph('Hello from a skill'); d.save('note.docx')"
 DOCX_JS = """
 const fs = require("fs");
 const { Document, Packer, Paragraph } = require("docx");
 const note = new Document({ sections: [{ children: [new Paragraph("Hello from docx-js")] }] });
 Packer.toBuffer(note).then((bytes) => fs.writeFileSync("note.docx", bytes));
+"""
+SHOT = """
+const { chromium } = require('playwright');
+const { readFileSync } = require('fs');
+const page = readFileSync('page.html');
+const server = require('http').createServer((_, answer) => answer.end(page)).listen(0, '127.0.0.1');
+(async () => {
+  const args = ['--no-sandbox', '--single-process', '--no-zygote'];
+  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium-headless-shell', args });
+  const tab = await browser.newPage({ viewport: { width: 320, height: 200 } });
+  await tab.goto(`http://127.0.0.1:${server.address().port}/`);
+  console.log('Page loaded:', await tab.title());
+  await tab.screenshot({ path: 'shot.png' });
+  await browser.close();
+  server.close();
+})();
 """
 GIF = """
 import os, sys
@@ -115,40 +161,29 @@ print("merged")
 """
 
 
-def pdf(pages: int) -> bytes:
-    """A PDF of blank pages, written by hand."""
-    kids = " ".join(f"{at + 3} 0 R" for at in range(pages))
+def pdf(pages: int, text: str = "") -> bytes:
+    """A PDF, written by hand, that has `text` on each of its pages."""
+    kids = " ".join(f"{at + 5} 0 R" for at in range(pages))
+    words = f"BT /F1 12 Tf 20 100 Td ({text}) Tj ET"
     objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Count {pages} /Kids [{kids}] >>"]
-    objects += ["<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 200] >>"] * pages
-    text, places = "%PDF-1.4\n", []
+    objects += ["<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+    objects += [f"<< /Length {len(words)} >>\nstream\n{words}\nendstream"]
+    parts = "/Contents 4 0 R /Resources << /Font << /F1 3 0 R >> >>"
+    objects += [f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 200] {parts} >>"] * pages
+    whole, places = "%PDF-1.4\n", []
     for number, body in enumerate(objects, start=1):
-        places.append(len(text))
-        text += f"{number} 0 obj\n{body}\nendobj\n"
+        places.append(len(whole))
+        whole += f"{number} 0 obj\n{body}\nendobj\n"
     table = "".join(f"{at:010d} 00000 n \n" for at in places)
     count = len(objects) + 1
     end = f"xref\n0 {count}\n0000000000 65535 f \n{table}trailer\n<< /Size {count} /Root 1 0 R >>\n"
-    return f"{text}{end}startxref\n{len(text)}\n%%EOF\n".encode()
-
-
-def seen_by(package: str, code: str, *words: object) -> str:
-    """The output of Python code that reads a file with another library."""
-    argv = [
-        uv.find_uv_bin(),
-        "run",
-        "--quiet",
-        "--no-project",
-        "--with",
-        package,
-        "python",
-        "-c",
-        code,
-        *map(str, words),
-    ]
-    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+    return f"{whole}{end}startxref\n{len(whole)}\n%%EOF\n".encode()
 
 
 @pytest.mark.requirement("AGT-3", "JIT-5")
-def test_pdf_merges_two_files_that_the_person_named(here: Place, server: WireServer, sources: dict[str, str]) -> None:
+def test_pdf_merges_two_files_that_the_person_named(
+    here: Place, server: WireServer, sources: dict[str, str], seen_by: Reader
+) -> None:
     here.said("install", sources[ANTHROPICS], "--skill", "pdf")
     for name, pages in (("a.pdf", 2), ("b.pdf", 3)):
         (here.root / name).write_bytes(pdf(pages))
@@ -164,12 +199,14 @@ def test_pdf_merges_two_files_that_the_person_named(here: Place, server: WireSer
     assert (told["exit_code"], len(told["asked"])) == (0, 2), told
     assert "let it use packages in an environment of its own (PyPI: pypdf)" in told["asked"][0]
     assert "CRITICAL" in answers(server)[0] and "does not have fillable form fields" in answers(server)[1]
-    assert seen_by("pypdfium2", COUNT, workspace(here) / "out.pdf") == "5"
+    assert seen_by(COUNT, workspace(here) / "out.pdf") == "5"
     assert [Path(one["path"]).name for one in told["report"]["data"]["written"]] == ["merge.py", "out.pdf"]
 
 
 @pytest.mark.requirement("AGT-3", "JIT-5")
-def test_xlsx_writes_a_workbook_with_formulas(here: Place, server: WireServer, sources: dict[str, str]) -> None:
+def test_xlsx_writes_a_workbook_with_formulas(
+    here: Place, server: WireServer, sources: dict[str, str], seen_by: Reader
+) -> None:
     here.said("install", sources[ANTHROPICS], "--skill", "xlsx")
     (here.root / "sales.csv").write_text("month,sold\nJan,3\nFeb,4\n")
     says(
@@ -182,45 +219,81 @@ def test_xlsx_writes_a_workbook_with_formulas(here: Place, server: WireServer, s
     told = conversation(here, "/xlsx make a workbook of sales.csv with a total")
     assert told["exit_code"] == 0, told
     code = "import openpyxl, sys; s = openpyxl.load_workbook(sys.argv[1]).active; print(s['B4'].value, s['B2'].value)"
-    assert seen_by("openpyxl", code, workspace(here) / "sales.xlsx") == "=SUM(B2:B3) 3"
+    assert seen_by(code, workspace(here) / "sales.xlsx") == "=SUM(B2:B3) 3"
 
 
 @pytest.mark.requirement("AGT-3", "JIT-5")
-def test_docx_makes_a_document_and_unpacks_it(here: Place, server: WireServer, sources: dict[str, str]) -> None:
-    here.said("install", sources[ANTHROPICS], "--skill", "docx")
-    packages = ["defusedxml", "lxml", "python-docx"]
-    says(
-        server,
-        call("run", command=f'python -c "{DOCUMENT}"', packages=packages),
-        call("run", command="python scripts/office/unpack.py note.docx unpacked", packages=packages),
-        call("grep", pattern="Hello <?", path="unpacked", glob="document.xml"),
-        Said(text="note.docx says hello."),
-    )
-    told = conversation(here, "/docx write a note that says hello, and look into it")
-    assert told["exit_code"] == 0, told
-    assert "unpacked/word/document.xml" in answers(server)[2]
-    code = "import docx, sys; print(docx.Document(sys.argv[1]).paragraphs[0].text)"
-    assert seen_by("python-docx", code, workspace(here) / "note.docx") == "Hello from a skill"
-
-
-@pytest.mark.requirement("AGT-3", "JIT-5")
-def test_docx_makes_a_document_with_docx_js_and_markitdown_reads_it(
-    here: Place, server: WireServer, sources: dict[str, str]
+def test_docx_makes_a_document_with_docx_js_and_unpacks_it(
+    here: Place, server: WireServer, sources: dict[str, str], seen_by: Reader
 ) -> None:
     here.said("install", sources[ANTHROPICS], "--skill", "docx")
+    unpack = "python scripts/office/unpack.py note.docx unpacked"
     says(
         server,
         call("write", file_path="make.js", content=DOCX_JS),
         call("run", command="node make.js && ls -l note.docx", packages=["npm:docx"]),
-        call("run", command="markitdown note.docx -o note.md", packages=["markitdown[docx]"]),
-        Said(text="note.docx is made."),
+        call("run", command=unpack, packages=["defusedxml", "lxml"]),
+        call("grep", pattern="Hello <?", path="unpacked", glob="document.xml"),
+        Said(text="note.docx says hello."),
     )
-    told = conversation(here, "/docx write a note that says hello")
+    told = conversation(here, "/docx write a note that says hello, and look into it")
     assert (told["exit_code"], len(told["asked"])) == (0, 2), told
-    assert "(npm: docx)" in told["asked"][0] and "(PyPI: markitdown[docx])" in told["asked"][1]
-    assert "Hello from docx-js" in (workspace(here) / "note.md").read_text()
+    assert "(npm: docx)" in told["asked"][0] and "(PyPI: defusedxml, lxml)" in told["asked"][1]
+    assert "unpacked/word/document.xml" in answers(server)[3]
     code = "import docx, sys; print(docx.Document(sys.argv[1]).paragraphs[0].text)"
-    assert seen_by("python-docx", code, workspace(here) / "note.docx") == "Hello from docx-js"
+    assert seen_by(code, workspace(here) / "note.docx") == "Hello from docx-js"
+
+
+@pytest.mark.requirement("AGT-3", "JIT-5")
+def test_markitdown_converts_a_pdf_with_the_program_of_its_package(
+    here: Place, server: WireServer, sources: dict[str, str], seen_by: Reader, tmp_path: Path
+) -> None:
+    here.said("install", sources.get(K_DENSE) or markitdown(tmp_path), "--skill", "markitdown")
+    (here.root / "boats.pdf").write_bytes(pdf(1, "Boats float on water."))
+    says(
+        server,
+        call("Bash", command="markitdown boats.pdf -o boats.md && head -2 boats.md", packages=["markitdown[pdf]"]),
+        Said(text="The text is in boats.md."),
+    )
+    told = conversation(here, "/markitdown convert boats.pdf to Markdown")
+    assert (told["exit_code"], len(told["asked"])) == (0, 1) and "(PyPI: markitdown[pdf])" in told["asked"][0], told
+    code = "import pypdfium2, sys; print(pypdfium2.PdfDocument(sys.argv[1])[0].get_textpage().get_text_range())"
+    seen = seen_by(code, here.root / "boats.pdf")
+    assert seen == "Boats float on water." == (workspace(here) / "boats.md").read_text().strip()
+
+
+def markitdown(tmp_path: Path) -> str:
+    """The address of a skill with the name and head of K-Dense's, whose repository is not in every corpus."""
+    head = "allowed-tools: Read Write Edit Bash\nlicense: MIT license\n"
+    text = skill_text("markitdown", "Convert files and office documents to Markdown.", head)
+    return make_repo(tmp_path, {"scientific-skills/markitdown/SKILL.md": text}).as_uri()
+
+
+@pytest.mark.requirement("AGT-3", "JIT-5", "JIT-12")
+def test_playwright_skill_takes_a_picture_of_a_page_and_delivers_it(
+    here: Place, server: WireServer, sources: dict[str, str], seen_by: Reader
+) -> None:
+    assert shutil.which("chromium-headless-shell"), "install the package chromium-headless-shell"
+    here.said("install", sources[SICKN33], "--skill", "playwright-skill")
+    (here.root / "page.html").write_text("<title>Boats</title><body style='background: #0000ff'>")
+    detect = "require('./lib/helpers').detectDevServers().then(servers => console.log(JSON.stringify(servers)))"
+    says(
+        server,
+        call("run", command=f'cd $SKILL_DIR && node -e "{detect}" && command -v chromium-headless-shell'),
+        call("write", file_path="/tmp/playwright-test-page.js", content=SHOT),
+        call("write", file_path="playwright-test-page.js", content=SHOT),
+        call("run", command="cd $SKILL_DIR && node run.js playwright-test-page.js && cp shot.png ../page.png"),
+        call("deliver", **{"from": ["page.png"], "to": "pictures/"}),
+        Said(text="The picture is pictures/page.png."),
+    )
+    told = conversation(here, "/playwright-skill take a picture of page.html")
+    assert (told["exit_code"], len(told["asked"])) == (0, 3), (told, answers(server))
+    assert "(npm: playwright@" in told["asked"][0] and "image/png" in told["asked"][2]
+    found, refused, _, ran, _ = answers(server)
+    assert "[]\n/usr/bin/chromium-headless-shell" in found and "use files below" in refused
+    assert "Page loaded: Boats" in ran
+    code = "import sys; from PIL import Image; i = Image.open(sys.argv[1]); print(i.format, i.size, i.convert('RGB').getpixel((9, 9)))"
+    assert seen_by(code, here.root / "pictures/page.png") == "PNG (320, 200) (0, 0, 255)"
 
 
 @pytest.mark.requirement("AGT-3", "JIT-12")
@@ -288,7 +361,7 @@ def test_mcp_builder_reads_its_references_when_they_are_needed(
 
 @pytest.mark.requirement("AGT-3", "JIT-5")
 def test_slack_gif_creator_makes_a_gif_with_the_packages_that_it_declares(
-    here: Place, server: WireServer, sources: dict[str, str]
+    here: Place, server: WireServer, sources: dict[str, str], seen_by: Reader
 ) -> None:
     here.said("install", sources[ANTHROPICS], "--skill", "slack-gif-creator")
     says(
@@ -301,7 +374,7 @@ def test_slack_gif_creator_makes_a_gif_with_the_packages_that_it_declares(
     assert told["exit_code"] == 0, (told, answers(server))
     assert "pillow>=10.0.0" in told["asked"][0]
     code = "import sys; from PIL import Image; i = Image.open(sys.argv[1]); print(i.size, i.n_frames)"
-    assert seen_by("pillow", code, workspace(here) / "party.gif") == "(128, 128) 4"
+    assert seen_by(code, workspace(here) / "party.gif") == "(128, 128) 4"
 
 
 @pytest.mark.requirement("JIT-12")
@@ -352,18 +425,44 @@ def test_copy_editing_scores_a_text_with_its_own_script(
     assert answers(server)[0].startswith("exit code 0") and "flesch" in answers(server)[0].lower()
 
 
-@pytest.mark.requirement("AGT-3", "JIT-12")
-def test_skill_creator_of_another_repository_makes_a_folder(
-    here: Place, server: WireServer, sources: dict[str, str]
+@pytest.mark.requirement("AGT-3", "JIT-12", "SAF-7")
+@pytest.mark.parametrize("here", ["anthropic"], indirect=True)
+def test_skill_creator_of_another_repository_goes_on_after_its_process_is_killed(
+    here: Place, server: WireServer, sources: dict[str, str], tmp_path: Path
 ) -> None:
-    here.said("install", sources["ComposioHQ+awesome-claude-skills"], "--skill", "skill-creator")
-    says(
-        server,
+    here.said("install", sources[COMPOSIO], "--skill", "skill-creator")
+    text = "---\nname: boat-maker\ndescription: Makes boats.\n---\n# Boats\n"
+    script = [
         call("run", command="python3 scripts/init_skill.py boat-maker --path made"),
         call("read", file_path="made/boat-maker/SKILL.md", limit=3),
-        Said(text="Made."),
-    )
-    told = conversation(here, "/skill-creator start a skill called boat-maker")
-    assert told["exit_code"] == 0, told
-    assert "name: boat-maker" in answers(server)[1]
-    assert (workspace(here) / "made/boat-maker/SKILL.md").is_file()
+        call("write", file_path="made/boat-maker/SKILL.md", content=text),
+        call("run", command="python3 scripts/package_skill.py made/boat-maker && echo again >> packed.txt"),
+        Said(text="boat-maker.zip is made."),
+    ]
+    for dead in (3, 5):  # the request at which the process is killed: what was done before is not done again
+        killed(here, server, script, dead)
+    told = conversation(here, "continue", "--allow", "run")
+    assert (told["exit_code"], told["asked"], told["report"]["raw"]) == (0, [], "boat-maker.zip is made."), told
+    assert len(here.runs()) == 1 and "name: boat-maker" in answers(server)[1]
+    started = [one["data"]["tool"] for one in events(here, told["run"]) if one["type"] == "ToolCallStarted"]
+    assert started == ["run", "read", "write", "run"]
+    assert (workspace(here) / "packed.txt").read_text() == "again\n"
+    with zipfile.ZipFile(workspace(here) / "boat-maker.zip") as archive:
+        assert archive.read("boat-maker/SKILL.md").decode() == text
+
+
+def killed(here: Place, server: WireServer, script: list[Said], at: int) -> None:
+    """Sends a message of the person's in a process of its own, which is killed when it makes request number `at`."""
+    begun = bool(server.requests)
+
+    def answer(messages: Any, _number: int) -> Said:
+        if len(results(messages)) == at - 1:
+            os.killpg(process.pid, signal.SIGKILL)
+        return script[len(results(messages))]
+
+    server.scripts["worker"] = answer
+    words = ["continue"] if begun else ["/skill-creator start a skill called boat-maker"]
+    argv = [*MODULE, "ask", "--session", "s", "--allow", "run", *words]
+    with subprocess.Popen(argv, cwd=here.root, env=environment(), start_new_session=True) as process:
+        assert process.wait(60) == -signal.SIGKILL
+    server.scripts["worker"] = lambda messages, _number: script[len(results(messages))]

@@ -114,3 +114,9 @@ def test_a_whole_turn_is_answered_and_its_usage_is_recorded(here: Place) -> None
     kinds = [event["type"] for event in events(here, told["run"])]
     assert kinds.count("Usage") >= 1 and kinds[-1] == "RunCompleted"
     assert told["report"]["data"]["usage"]["input_tokens"] > 100
+
+
+def test_hello_is_answered_with_a_sentence(here: Place) -> None:
+    told = here.json("ask", "hello")
+    assert (told["exit_code"], told["report"]["state"]) == (0, "success"), told
+    assert told["report"]["raw"].rstrip().endswith((".", "!", "?")), told["report"]

@@ -1,7 +1,7 @@
 """A real small model uses the built-in tools through a JSON schema: its calls are carried out and change the disk.
 
-It is offered one tool, in a schema with few words to choose from, and then the answer: a model this small chooses
-nothing by itself. The server's grammar, the wire, the loop, the guards and the sandbox are the real ones.
+It is offered one tool at a time, in a schema with few words to choose from, and then the answer: a model this small
+chooses nothing by itself. The server's grammar, the wire, the loop, the guards and the sandbox are the real ones.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ pytestmark = pytest.mark.local_llm
 
 
 @dataclass
-class CallThenAnswer:
-    """Implements `ChatModel`: the schema of the first request allows only a call, that of the others only an answer."""
+class CallsThenAnswer:
+    """Implements `ChatModel`: the schema of each request allows only a call of the next tool, at last only an answer."""
 
     inner: WireModel
     asked: int = 0
@@ -49,7 +49,9 @@ class CallThenAnswer:
         self.asked += 1
         assert asked.shape is not None and not asked.tools
         *calls, answer = asked.shape["anyOf"]
-        return await self.inner.complete(replace(asked, shape=calls[0] if self.asked == 1 else answer), told)
+        return await self.inner.complete(
+            replace(asked, shape=[*calls, answer][min(self.asked, len(calls) + 1) - 1]), told
+        )
 
     async def close(self) -> None:
         await self.inner.close()
@@ -57,26 +59,30 @@ class CallThenAnswer:
 
 @dataclass
 class Only:
-    """Implements `Tools`: one built-in tool, with arguments limited to the values of `choices`."""
+    """Implements `Tools`: some built-in tools, each with arguments limited to the values of its choices."""
 
     box: Toolbox
-    tool: str
-    choices: Mapping[str, Sequence[str]]
+    choices: Mapping[str, Mapping[str, Sequence[str]]]
 
     def admit(self, work: AgentTask) -> None:
         self.box.tools.admit(work)
 
     def offered(self, work: AgentTask) -> tuple[ToolSpec, ...]:
-        (found,) = [spec for spec in specs("en") if spec.name == self.tool]
-        fields = {name: {"type": "string", "enum": list(held)} for name, held in self.choices.items()}
+        return tuple(self._limited(name) for name in self.choices)
+
+    def _limited(self, name: str) -> ToolSpec:
+        (found,) = [spec for spec in specs("en") if spec.name == name]
+        fields = {name: {"type": "string", "enum": list(held)} for name, held in self.choices[name].items()}
         schema = {**found.schema, "properties": fields, "required": list(fields)}
-        return (ToolSpec(name=found.name, description=found.description, schema=schema),)
+        return ToolSpec(name=found.name, description=found.description, schema=schema)
 
     async def call(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
         return await self.box.tools.call(work, call, arguments)
 
 
-def worked(models: Models, box: Toolbox, request: str, tool: str, **choices: Sequence[str]) -> tuple[AgentState, End]:
+def worked(
+    models: Models, box: Toolbox, request: str, choices: Mapping[str, Mapping[str, Sequence[str]]]
+) -> tuple[AgentState, End]:
     """Runs a request in the agent loop, with a yes to every question."""
     said: list[Event] = []
 
@@ -85,12 +91,12 @@ def worked(models: Models, box: Toolbox, request: str, tool: str, **choices: Seq
         return said[-1]
 
     async def run() -> tuple[AgentState, End]:
-        model, progress = CallThenAnswer(WireModel("here:smollm2", models)), None
+        model, progress = CallsThenAnswer(WireModel("here:smollm2", models)), None
         work = replace(box.work, request=request)
         try:
             while True:
                 loop = AgentLoop(
-                    work=work, model=TextCalls(model), tools=Only(box, tool, choices), clock=SystemClock(), emit=emit
+                    work=work, model=TextCalls(model), tools=Only(box, choices), clock=SystemClock(), emit=emit
                 )
                 try:
                     return await loop.run(progress)
@@ -112,14 +118,24 @@ def told(progress: AgentState) -> list[str]:
     return [message.text for message in progress.messages if message.role == "tool"]
 
 
-@pytest.mark.requirement("JIT-5")
-def test_it_reads_a_file_and_says_something_of_it(models: Models, box: Toolbox) -> None:
-    names = ("notes.txt", "references/colors.md")
-    progress, _ = worked(models, box, "Read notes.txt and say what is in it.", "read", file_path=names)
-    files = {name: text.splitlines() for name, text in texts(box, names).items()}
-    (shown,) = told(progress)
-    assert [line.partition("\t")[2] for line in shown.splitlines()] in files.values()
-    assert progress.text and progress.rounds == 1
+@pytest.mark.requirement("JIT-5", "SAF-1", "SAF-2", "AGT-3")
+def test_it_reads_a_file_runs_a_script_and_writes_a_file_in_one_work(models: Models, box: Toolbox) -> None:
+    before, contents = box.project(), ("Roses are red.\n", "Violets are blue.\n")
+    choices = {
+        "read": {"file_path": ("notes.txt", "references/colors.md")},
+        "run": {"command": ("bash scripts/make.sh", "bash ./scripts/make.sh")},
+        "write": {"file_path": ("poem.md", "out/poem.md"), "content": contents},
+    }
+    request = "Read notes.txt, run the script scripts/make.sh, then write a short poem into poem.md."
+    progress, end = worked(models, box, request, choices)
+    read, ran, wrote = told(progress)
+    files = {name: text.splitlines() for name, text in texts(box, choices["read"]["file_path"]).items()}
+    assert [line.partition("\t")[2] for line in read.splitlines()] in files.values()
+    assert ran.startswith("exit code 0") and "wrote: made.txt" in ran
+    assert (box.workspace / "made.txt").read_text() == "made\n"
+    (file,) = box.workspace.rglob("poem.md")
+    assert file.read_text() in contents and wrote == f"wrote {file} ({file.stat().st_size} bytes)"
+    assert (end, progress.rounds) == ("done", 3) and progress.text and box.project() == before
 
 
 def texts(box: Toolbox, names: Sequence[str]) -> dict[str, str]:
@@ -127,26 +143,6 @@ def texts(box: Toolbox, names: Sequence[str]) -> dict[str, str]:
         name: next(p for p in (box.root / name, Path(box.work.folder) / name) if p.is_file()).read_text()
         for name in names
     }
-
-
-@pytest.mark.requirement("JIT-5", "SAF-2")
-def test_it_writes_a_file_into_the_workspace_alone(models: Models, box: Toolbox) -> None:
-    before, contents = box.project(), ("Roses are red.\n", "Violets are blue.\n")
-    chosen = {"file_path": ("poem.md", "out/poem.md"), "content": contents}
-    progress, _ = worked(models, box, "Write a short poem into poem.md.", "write", **chosen)
-    (file,) = [path for path in box.workspace.rglob("*") if path.is_file()]
-    assert file.name == "poem.md" and file.read_text() in contents
-    assert told(progress) == [f"wrote {file} ({file.stat().st_size} bytes)"]
-    assert box.project() == before
-
-
-@pytest.mark.requirement("SAF-1", "AGT-3")
-def test_it_runs_a_script_of_the_skill_in_the_sandbox(models: Models, box: Toolbox) -> None:
-    commands = ("bash scripts/make.sh", "bash ./scripts/make.sh")
-    progress, _ = worked(models, box, "Run the script scripts/make.sh.", "run", command=commands)
-    (shown,) = told(progress)
-    assert shown.startswith("exit code 0") and "wrote: made.txt" in shown
-    assert (box.workspace / "made.txt").read_text() == "made\n"
 
 
 @pytest.mark.requirement("JIT-5")

@@ -30,7 +30,17 @@ print("ready", flush=True)
 time.sleep(600)
 """
 SHARE = "import os, time\nheld = b'x' * ({size} << 20)\nfor _ in range(3):\n    if os.fork() == 0: time.sleep(2); os._exit(0)\nfor _ in range(3): os.wait()\nprint('ended')"
-TAKE = "import os, time\nfor _ in range(3):\n    if os.fork() == 0: held = b'x' * ({size} << 20); time.sleep(20); os._exit(0)\nfor _ in range(3): os.wait()\nprint('ended')"
+# One process has memory of its own, two have some that others could share, too
+TAKE = """
+import mmap, os, time
+for own in (True, False, False):
+    if os.fork() == 0:
+        held = b"x" * ({size} << 20) if own else mmap.mmap(-1, {size} << 20)
+        for _ in range(0 if own else {size}): held.write(b"x" * (1 << 20))
+        time.sleep(20); os._exit(0)
+for _ in range(3): os.wait()
+print("ended")
+"""
 # A program with a daemon, both of which can be found by the token
 FAMILY = """
 import os, subprocess, sys, time

@@ -67,7 +67,7 @@ def test_ordinary_python_programs_work(world: World, rung: str, name: str) -> No
             [
                 "node",
                 "-e",
-                "const fs=require('fs'),cp=require('child_process');fs.writeFileSync('n','x');cp.execSync('ls');setTimeout(()=>console.log('done'),20)",
+                "const fs=require('fs'),cp=require('child_process');new WebAssembly.Memory({initial:1});fs.writeFileSync('n','x');cp.execSync('ls');setTimeout(()=>console.log('done'),20)",
             ],
         ),
         ("perl", ["perl", "-e", "print `ls`"]),

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.processes.environments import NO_TRAPS, node_activated, node_options
 from navigator_kernel.errors import ConsentNeeded
 from tables import cases
 from tools import bench_of_tools
@@ -115,16 +114,6 @@ def test_a_command_that_installs_packages_is_told_at_once_how_to_get_them(tmp_pa
 def test_a_list_of_packages_is_not_a_package(tmp_path: Path, name: str) -> None:
     answer = toolbox(tmp_path.resolve()).call("run", command="python3 x.py", packages=["boat", name])
     assert answer.failed and "is a file, not a package" in answer.text and "requirements.txt" in answer.text
-
-
-@pytest.mark.parametrize(("code", "options"), [(0, NO_TRAPS), (9, "")])
-def test_a_node_that_refuses_the_option_starts_without_it(tmp_path: Path, code: int, options: str) -> None:
-    node = tmp_path / "node"
-    node.write_text(f'#!/bin/sh\n[ "$NODE_OPTIONS" = {NO_TRAPS} ] && exit {code}\n')
-    node.chmod(0o755)
-    assert node_options(str(tmp_path)) == options and node_options(str(tmp_path / "none")) == ""
-    given = node_activated(tmp_path, {"NODE_OPTIONS": options} if options else {})["NODE_OPTIONS"]
-    assert given.removeprefix(f"{options} ").startswith("--import=file:")
 
 
 def test_an_install_that_no_rule_sees_fails_at_once(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MIB = 1024 * 1024
-MEMORY = 4096 * MIB  # bytes of address space for each process, and of memory for all of them
+MEMORY = 4096 * MIB  # bytes of memory for all processes, and of private memory that each may write to
 FILE = 256 * MIB  # bytes of one file
 DISK = 512 * MIB  # bytes of all files in the run's own folder
 PROCESSES = 256
@@ -89,9 +89,9 @@ def confinement(job: Job) -> Confinement:
     only if the job wants it, which the gate has asked about."""
     seconds = max(1, int(job.timeout) + 1)
     limits = {
-        "RLIMIT_AS": MEMORY,
         "RLIMIT_CORE": 0,
         "RLIMIT_CPU": seconds * (os.cpu_count() or 1),
+        "RLIMIT_DATA": MEMORY,  # not RLIMIT_AS: Node, Java and browsers reserve addresses that they never use
         "RLIMIT_FSIZE": FILE,
         "RLIMIT_NOFILE": OPEN_FILES,
     }

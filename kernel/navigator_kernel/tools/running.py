@@ -66,7 +66,6 @@ _STARTED |= dict.fromkeys((".js", ".mjs", ".cjs"), "node")
 _STARTERS = lazy_compile(r"#!\s*(?:/usr/bin/env (?:-S )?)?(?:/[\w./-]*/)?(\w[\w.+-]*)")
 
 _OF_NODE = frozenset("node npm npx pnpm yarn tsx deno bun".split())
-_NODE = lazy_compile(r"\b(?:node|npm|npx|pnpm|yarn|tsx|playwright)\b|\.[cm]?[jt]sx?\b")
 _REQUIRED = lazy_compile(r"(?:\brequire\(|\bfrom |\bimport[ (])['\"`]([\w@.][\w@./-]{0,100})['\"`]")
 _NO_PACKAGE = lazy_compile(r"Cannot find (?:module|package) '([@\w][\w@.-]{0,100}(?<!\.js)(?:/[\w.-]{1,100})?)'")
 _BESIDE = lazy_compile(r"__dirname|import\.meta|__file__|\$0|BASH_SOURCE")
@@ -156,8 +155,6 @@ def job_of(
     """The job for a command. A yes for once is to the call and the bytes that it can reach (JIT-12); one for longer is
     a right of these bytes of the skill: to its own scripts, to commands, or to commands with the same packages. Reads
     every file of the workspace."""
-    from navigator_kernel.adapters.processes.environments import node_options
-
     named = [str(one) for one in arguments.get("packages") or ()]
     refuse_installing(command, named)
     programs = {part.words[0].text for part in command.parts}
@@ -182,9 +179,6 @@ def job_of(
     words = [SCRIPTS] if own else [f"{PACKAGES}{','.join(sorted(packages))}"] if packages else []
     words += [] if packages else [RUN]
     lasting, *unless = covering(words, name, executor.digest)
-    env = {**dict.fromkeys(ROOT_NAMES, str(root)), "PATH": _path(), **_OFFLINE}
-    if any(_NODE.search(text) for text in (*argv, *packages, *_texts(scripts))):
-        env |= {"NODE_OPTIONS": given} if (given := node_options(env["PATH"])) else {}
     return Job(
         actor="tool",
         subject=name,
@@ -203,7 +197,7 @@ def job_of(
         project=places.project,
         links=links,
         copies=copies,
-        env=env,
+        env={**dict.fromkeys(ROOT_NAMES, str(root)), "PATH": _path(), **_OFFLINE},
     )
 
 

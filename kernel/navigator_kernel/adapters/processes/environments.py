@@ -10,7 +10,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -380,26 +379,12 @@ class NodeEnvironments(Environments):
         return NodeBuild(place, program, self._writer, end, self._disk)
 
 
-# V8 reserves 10 GiB of address space for each WebAssembly memory, more than a process may have; not with this option
-NO_TRAPS = "--disable-wasm-trap-handler"
-
-
-@cache
-def node_options(path: str) -> str:
-    """The NODE_OPTIONS with which the Node of `path` works within a limit of memory; none without one, or for an older
-    one, which would refuse to start with them."""
-    argv, env = (shutil.which("node", path=path) or "", "--version"), {"PATH": path, "NODE_OPTIONS": NO_TRAPS}
-    job = Job(actor="type_a", subject="node", digest="", run="", argv=argv, cwd=Path("/"), timeout=10, env=env)
-    return NO_TRAPS if argv[0] and execute(job).exit_code == 0 else ""
-
-
 def node_activated(env: Path, variables: Mapping[str, str]) -> dict[str, str]:
     """What a process with these `variables` needs beside them to use the environment at `env`, its programs before
     those of PATH; it also needs permission to read `env`."""
-    path, options = variables.get("PATH", ""), variables.get("NODE_OPTIONS", "")
-    programs = f"{env / MODULES / '.bin'}{os.pathsep}{path or os.environ.get('PATH', os.defpath)}"
-    options = f"{options} --import={(env / _START).as_uri()}".strip()
-    return {"PATH": programs, "NODE_PATH": str(env / MODULES), "NODE_OPTIONS": options}
+    path = variables.get("PATH") or os.environ.get("PATH", os.defpath)
+    programs, start = f"{env / MODULES / '.bin'}{os.pathsep}{path}", f"--import={(env / _START).as_uri()}"
+    return {"PATH": programs, "NODE_PATH": str(env / MODULES), "NODE_OPTIONS": start}
 
 
 class NodeBuild(Build, frozen=True):
