@@ -156,9 +156,7 @@ def cluster() -> click.Command:
         others report.
         """
         _needed()
-        from navigator_nats.rights import write_configuration
-
-        written = write_configuration(folder, owners or ("owner",), workers or ("worker=skills",), port, store)
+        written = _write_configuration(folder, owners or ("owner",), workers or ("worker=skills",), port, store)
         if as_json:
             document({"files": written})
         else:
@@ -175,6 +173,14 @@ def _needed() -> None:
         hint = "pip install 'navigator-kernel[nats]'"
         raise NotLoadable("NATS needs the extra 'nats', which is not installed", hint=hint) from error
     _ = nats, nkeys
+
+
+def _write_configuration(
+    folder: Path, owners: Sequence[str], workers: Sequence[str], port: int, store: Path | None
+) -> list[str]:
+    from navigator_nats.rights import write_configuration
+
+    return write_configuration(folder, owners, workers, port, store)
 
 
 def _asked(url: str, ask: Any) -> Any:

@@ -110,8 +110,9 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
 
     def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> GuardedTool | None:
         """The tool for a call of `fetch`; Refused for a page that it may not get, before the person is asked."""
-        if call.name != FETCH:
-            return None
+        return self._fetching(work, call, arguments) if call.name == FETCH else None
+
+    def _fetching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> GuardedTool:
         from navigator_kernel.adapters.web import target_of
         from navigator_kernel.tools.outward import fetching
 
