@@ -168,7 +168,8 @@ class DispatchPorts(Struct, frozen=True, kw_only=True):
     none (KernelError if the skill cannot be used), and `failed` the report of an error, with the seconds it took.
     `files` are those of a packet's skill that its digest is over, by path, none for a skill of one file; `agree` says
     yes to what a run asks, as `--yes`. `named` are the files of the project that the packet lets a skill read, by path,
-    and `keep` records and writes a file of a run (run, name, bytes) and returns its path for messages."""
+    `keep` records and writes a file of a run (run, name, bytes) and returns its path for messages, and `made` reads one
+    that a run made (run, name, at most so many bytes; NotFound, or Refused for a link)."""
 
     root: Path
     clock: Clock
@@ -179,6 +180,7 @@ class DispatchPorts(Struct, frozen=True, kw_only=True):
     agree: Callable[[str], None]
     named: Callable[[Packet], Mapping[str, Path]]
     keep: Callable[[str, str, bytes], str]
+    made: Callable[[str, str, int], bytes]
     project: ProjectPorts
 
 

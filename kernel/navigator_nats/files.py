@@ -14,17 +14,14 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct, field
 
-from navigator_kernel.errors import IntegrityMismatch, KernelError
+from navigator_kernel.errors import IntegrityMismatch, KernelError, NotFound, Refused
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import DispatchPorts
     from navigator_kernel.values.packet import Packet, Report
 
 FILES = "Nav-Files"  # header: the digest of each file that the packet names, by path
-WANTED, MADE = (
-    b"file ",
-    b"made ",
-)  # beginnings of questions: for a piece of a file, and with a piece of one that was made
+WANTED, MADE = b"file ", b"made "  # begin the questions for a piece of a file, and with a piece of one that was made
 PRESENT, MORE = b"present", b"more"  # answers to the second
 PIECE = 256 * 1024  # bytes
 LARGEST = 64 * 1024 * 1024  # bytes of all files of a task, in each direction
@@ -112,14 +109,18 @@ async def brought(ask: Ask, digests: Mapping[str, str], folder: Path, ports: Dis
         await asyncio.to_thread(ports.project.writer.write, folder / name, bytes(data))
 
 
-async def returned(ask: Ask, report: Report, root: Path, run: str) -> None:
-    """Gives the owner the files that the report names. KernelError if it does not take one."""
+async def returned(ask: Ask, report: Report, ports: DispatchPorts, run: str) -> None:
+    """Gives the owner the files that the report names, but nothing behind a link, which is not the skill's to give.
+    KernelError if it does not take one."""
     begin = f"mybox/workspace/{run}/"
     for shown in report.files:
-        name, path = shown.removeprefix(begin), root / shown
-        if not shown.startswith(begin) or not path.is_file():
+        name = shown.removeprefix(begin)
+        if name == shown or not _is_plain(name):
             continue
-        data = await asyncio.to_thread(path.read_bytes)
+        try:
+            data = await asyncio.to_thread(ports.made, run, name, LARGEST + 1)
+        except (NotFound, Refused):
+            continue
         digest, offset = digest_of(data), 0
         while True:
             made = _Made(name, digest, len(data), offset, data[offset : offset + PIECE])

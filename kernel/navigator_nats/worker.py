@@ -224,12 +224,12 @@ class Worker(Struct, kw_only=True):
         return bytes(answer.data)
 
     async def _return(
-        self, packet: Packet, report: Report, root: Path, renewing: asyncio.Future[None], began: float
+        self, packet: Packet, report: Report, ports: DispatchPorts, renewing: asyncio.Future[None], began: float
     ) -> Report:
         """Gives the owner the files that the report names; the report is an error if it does not take them in time."""
         while True:
             try:
-                await returned(lambda question: self._ask(packet, question), report, root, packet.context.run)
+                await returned(lambda question: self._ask(packet, question), report, ports, packet.context.run)
                 return report
             except KernelError as error:
                 return self.ports.failed(packet, error, time.monotonic() - began)
@@ -256,7 +256,7 @@ class Worker(Struct, kw_only=True):
                 if self._stopping.is_set():
                     await message.nak()
                 return
-            report = await self._return(packet, report, ports.root, renewing, began)
+            report = await self._return(packet, report, ports, renewing, began)
             while True:
                 try:
                     await report_first(client, packet, report)

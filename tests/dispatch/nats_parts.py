@@ -47,6 +47,7 @@ def ports_of(agents: Mapping[str, Agent], digest: str = "") -> DispatchPorts:
         agree=lambda _run: None,
         named=lambda _packet: {},
         keep=lambda _run, name, _data: name,
+        made=lambda _run, _name, _limit: b"",
         project=ProjectPorts(root=Path(), state=Path(), writer=FolderWriter([]), encoder=lambda: None),
     )
 

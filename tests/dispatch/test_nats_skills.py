@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from nats.js import JetStreamContext
 
 from cli.support import type_a
@@ -341,3 +342,23 @@ def test_an_owner_gives_and_takes_only_what_belongs_to_the_task(project: Any, qu
     assert own.digests == {"data.bin": files.digest_of(b"named")}
     assert own.answer(question) == b""
     assert [path for path in at.rglob("*") if path.name == "x"] == []
+
+
+def test_a_worker_gives_back_nothing_that_lies_behind_a_link_or_elsewhere(project: Any) -> None:
+    on, made = project("b"), []
+    (on / "mybox/workspace/r0").mkdir(parents=True)
+    (on / "key").write_bytes(b"secret")
+    (on / "mybox/workspace/r0/own.txt").write_bytes(b"own")
+    (on / "mybox/workspace/r0/link.txt").symlink_to(on / "key")
+    (on / "mybox/workspace/r0/folder").symlink_to(on)
+    paths = ("own.txt", "link.txt", "folder/key", "../../../key", "gone.txt")
+    named = {"files": [f"mybox/workspace/r0/{path}" for path in paths]}
+
+    async def ask(question: bytes) -> bytes:
+        made.append(question)
+        return files.PRESENT
+
+    ports = dispatch_ports(on)
+    report = replace(ports.failed(order(target="skill:draw"), ValueError(), 0.0), data=named)
+    asyncio.run(files.returned(ask, report, ports, "r0"))
+    assert made == [files.MADE + msgspec.msgpack.encode(("own.txt", files.digest_of(b"own"), 3, 0, b"own"))]

@@ -629,6 +629,7 @@ class Project:
     @property
     def dispatch_ports(self) -> DispatchPorts:
         """What a dispatcher, and a worker for other machines, may use."""
+        from navigator_kernel.adapters.files.tree import read_inside
         from navigator_kernel.dispatch import InProcessDispatcher, failure
         from navigator_kernel.ports import DispatchPorts
         from navigator_kernel.skills.catalog.receipts import skill_files
@@ -658,6 +659,9 @@ class Project:
             inside = {path: (root / path).resolve() for path in paths if not Path(path).is_absolute()}
             return {path: file for path, file in inside.items() if file.is_relative_to(root) and file.is_file()}
 
+        def made(run: str, name: str, limit: int) -> bytes:
+            return read_inside(self.box, ("workspace", run, *name.split("/")), limit)
+
         def failed(packet: Packet, error: BaseException, seconds: float) -> Report:
             meta = Meta(agent=packet.agent, time=round(seconds, 3), ts=self.clock.now())
             return failure(error, meta, packet.context.language)
@@ -672,6 +676,7 @@ class Project:
             agree=self.consents.allow_orders,
             named=named,
             keep=self.keep,
+            made=made,
             project=self.plugin_ports,
         )
 
