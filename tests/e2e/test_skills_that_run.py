@@ -137,6 +137,19 @@ const server = require('http').createServer((_, answer) => answer.end(page)).lis
   server.close();
 })();
 """
+LOOK = """
+import subprocess
+browser = ["chromium-headless-shell", "--no-sandbox", "--single-process", "--no-zygote", "--window-size=320,200"]
+page = "http://127.0.0.1:8123/page.html"
+print(subprocess.run([*browser, "--dump-dom", page], check=True, capture_output=True, text=True).stdout)
+subprocess.run([*browser, "--screenshot=page.png", page], check=True)
+"""
+PICTURE = """
+import sys
+from PIL import Image
+image = Image.open(sys.argv[1])
+print(image.format, image.size, image.convert("RGB").getpixel((9, 9)))
+"""
 GIF = """
 import os, sys
 sys.path.insert(0, os.environ["SKILL_ROOT"])
@@ -292,8 +305,7 @@ def test_playwright_skill_takes_a_picture_of_a_page_and_delivers_it(
     found, refused, _, ran, _ = answers(server)
     assert "[]\n/usr/bin/chromium-headless-shell" in found and "use files below" in refused
     assert "Page loaded: Boats" in ran
-    code = "import sys; from PIL import Image; i = Image.open(sys.argv[1]); print(i.format, i.size, i.convert('RGB').getpixel((9, 9)))"
-    assert seen_by(code, here.root / "pictures/page.png") == "PNG (320, 200) (0, 0, 255)"
+    assert seen_by(PICTURE, here.root / "pictures/page.png") == "PNG (320, 200) (0, 0, 255)"
 
 
 @pytest.mark.requirement("AGT-3", "JIT-12")
@@ -318,20 +330,22 @@ def test_skill_creator_validates_a_skill_with_its_own_script(
 
 
 @pytest.mark.requirement("AGT-3", "JIT-12")
-def test_webapp_testing_runs_its_server_helper(here: Place, server: WireServer, sources: dict[str, str]) -> None:
+def test_webapp_testing_takes_a_picture_of_a_page_with_its_server_helper(
+    here: Place, server: WireServer, sources: dict[str, str], seen_by: Reader
+) -> None:
     here.said("install", sources[ANTHROPICS], "--skill", "webapp-testing")
-    fetch = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8123/page.html').read().decode())"
     says(
         server,
-        call("write", file_path="page.html", content="<h1>Shown</h1>"),
-        call("write", file_path="look.py", content=f"{fetch}\n"),
+        call("write", file_path="page.html", content="<title>Boats</title><body style='background: #00ff00'>"),
+        call("write", file_path="look.py", content=LOOK),
         call("run", command='python scripts/with_server.py --server "python -m http.server 8123 --bind 127.0.0.1" '
              "--port 8123 -- python look.py"),
-        Said(text="The page shows a heading."),
+        Said(text="The page is green: page.png."),
     )  # fmt: skip
     told = conversation(here, "/webapp-testing look at page.html")
-    assert told["exit_code"] == 0, told
-    assert "<h1>Shown</h1>" in answers(server)[2]
+    assert told["exit_code"] == 0, (told, answers(server))
+    assert "<title>Boats</title>" in answers(server)[2]
+    assert seen_by(PICTURE, workspace(here) / "page.png") == "PNG (320, 200) (0, 255, 0)"
 
 
 @pytest.mark.requirement("JIT-5", "TOL-9")
