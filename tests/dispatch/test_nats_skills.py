@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 from nats.js import JetStreamContext
 
 from cli.support import type_a
@@ -22,7 +21,7 @@ from navigator_kernel.commands import dispatch_ports
 from navigator_kernel.errors import IntegrityMismatch
 from navigator_kernel.values.packet import Report
 from navigator_nats import broker as names
-from navigator_nats import files, skills
+from navigator_nats import skills
 from navigator_nats.dispatcher import NatsDispatcher
 from navigator_nats.rights import write_configuration
 from navigator_nats.worker import Worker
@@ -317,48 +316,3 @@ def test_a_file_that_changed_after_the_order_was_sent_is_not_used(broker: Broker
     (report,) = carried_out(broker, at, on, meanwhile=changed, file="data.bin")
     assert (report.state, report.data["code"]) == ("error", "integrity")
     assert not (at / "mybox/workspace").exists()
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        files.WANTED + msgspec.msgpack.encode(("in/other.bin", 0)),
-        files.WANTED + msgspec.msgpack.encode(("../secret", 0)),
-        files.WANTED + b"\xc1",
-        *(
-            files.MADE + msgspec.msgpack.encode((name, files.digest_of(b"x"), 1, 0, b"x"))
-            for name in ("../../x", "/tmp/x", ".hidden/x", "")
-        ),
-        files.MADE + msgspec.msgpack.encode(("x", files.digest_of(b"y"), 1, 0, b"x")),
-        files.MADE + msgspec.msgpack.encode(("x", files.digest_of(b"x"), 1, 5, b"x")),
-        files.MADE + msgspec.msgpack.encode(("x", files.digest_of(b"x"), files.LARGEST + 1, 0, b"x")),
-    ],
-)
-def test_an_owner_gives_and_takes_only_what_belongs_to_the_task(project: Any, question: bytes) -> None:
-    at = project("a", READS)
-    (at / "data.bin").write_bytes(b"named")
-    (at.parent / "secret").write_bytes(b"secret")
-    own = files.OwnFiles.of(dispatch_ports(at), order(target="skill:draw", file="data.bin"))
-    assert own.digests == {"data.bin": files.digest_of(b"named")}
-    assert own.answer(question) == b""
-    assert [path for path in at.rglob("*") if path.name == "x"] == []
-
-
-def test_a_worker_gives_back_nothing_that_lies_behind_a_link_or_elsewhere(project: Any) -> None:
-    on, made = project("b"), []
-    (on / "mybox/workspace/r0").mkdir(parents=True)
-    (on / "key").write_bytes(b"secret")
-    (on / "mybox/workspace/r0/own.txt").write_bytes(b"own")
-    (on / "mybox/workspace/r0/link.txt").symlink_to(on / "key")
-    (on / "mybox/workspace/r0/folder").symlink_to(on)
-    paths = ("own.txt", "link.txt", "folder/key", "../../../key", "gone.txt")
-    named = {"files": [f"mybox/workspace/r0/{path}" for path in paths]}
-
-    async def ask(question: bytes) -> bytes:
-        made.append(question)
-        return files.PRESENT
-
-    ports = dispatch_ports(on)
-    report = replace(ports.failed(order(target="skill:draw"), ValueError(), 0.0), data=named)
-    asyncio.run(files.returned(ask, report, ports, "r0"))
-    assert made == [files.MADE + msgspec.msgpack.encode(("own.txt", files.digest_of(b"own"), 3, 0, b"own"))]

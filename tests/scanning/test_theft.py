@@ -9,8 +9,6 @@ import pytest
 from navigator_kernel.skills.scan.content import findings
 from tables import table
 
-pytestmark = pytest.mark.sample(1)
-
 RULES = {"secret-leaves", "fetched-orders", "locked-archive", "package-gets-secret"}
 
 

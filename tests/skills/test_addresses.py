@@ -15,8 +15,6 @@ from navigator_kernel.skills.source.reading import SourceReader, open_source
 from skill_repositories import git, make_repo, skill_text
 from tables import cases
 
-pytestmark = pytest.mark.sample(1)
-
 # A git that writes down what it is asked: it knows a few branches and tags, and fetches nothing
 RECORDER = """#!/bin/sh
 for word in "$@"; do case "$word" in remote.origin.url=*) url=${word#*=};; esac; done
