@@ -172,9 +172,9 @@ def endless() -> tuple[Speaker, threading.Event]:
 
 async def begun(agent: Speaker) -> None:
     for _ in range(1_000):
+        await asyncio.sleep(0.01)  # also, the task that waits for the agent's answer must have begun
         if agent.prompts:
             return
-        await asyncio.sleep(0.01)
     raise AssertionError("the agent did not begin")
 
 
