@@ -202,24 +202,10 @@ def install_prepared(
         deps.observe(prepared.siblings)
     changed = written | (set(links) - linked)
     was = {name: receipt.digest for name, receipt in change.receipts.items() if name in written}
-    skills = []
-    for plan in made:
-        receipt = plan.receipt
-        # What matters only to the skill's author is a note here (`navigator skill validate` warns of it)
-        noticed = [replace(one, level="note") if one.code in _FOR_AUTHORS else one for one in plan.skill.diagnostics]
-        skill = InstalledSkill(
-            path=place.told(place.skills / receipt.name),
-            links=told_links(place, {*linked, *links}, receipt.name),
-            **{**declared(plan.skill), "name": receipt.name},
-            subpath=clean(receipt.subpath, lines=False),
-            digest=receipt.digest,
-            files=len(receipt.files),
-            verdict=receipt.verdict,
-            changed=receipt.name in changed,
-            findings=[one.to_dict() for one in (*plan.findings, *noticed)],
-            was=was.get(receipt.name, ""),
-        )
-        skills.append(skill)
+    skills = [
+        _installed(plan, place, {*linked, *links}, changed=name in changed, was=was.get(name, ""))
+        for plan, name in ((plan, plan.receipt.name) for plan in made)
+    ]
     blocked = sum(one.state == "blocked" for one in left)
     installed = sum(one.changed for one in skills)
     failures = {one.reason for one in left if one.is_failure}
@@ -242,6 +228,27 @@ def install_prepared(
         left_out=[one.to_dict() for one in sorted(left, key=lambda one: (one.path, one.name))],
         plugins=list(prepared.plugins),
         exit_code=ConsentNeeded.exit_code if must_ask else int(bool(failures - {GROWN})),
+    )
+
+
+def _installed(
+    plan: PlannedSkill, place: InstallScope, linked: Collection[str], *, changed: bool, was: str
+) -> InstalledSkill:
+    """The result for one skill; `linked` are the skills with a link."""
+    receipt = plan.receipt
+    # What matters only to the skill's author is a note here (`navigator skill validate` warns of it)
+    noticed = [replace(one, level="note") if one.code in _FOR_AUTHORS else one for one in plan.skill.diagnostics]
+    return InstalledSkill(
+        path=place.told(place.skills / receipt.name),
+        links=told_links(place, linked, receipt.name),
+        **{**declared(plan.skill), "name": receipt.name},
+        subpath=clean(receipt.subpath, lines=False),
+        digest=receipt.digest,
+        files=len(receipt.files),
+        verdict=receipt.verdict,
+        changed=changed,
+        findings=[one.to_dict() for one in (*plan.findings, *noticed)],
+        was=was,
     )
 
 
