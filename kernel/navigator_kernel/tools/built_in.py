@@ -171,10 +171,9 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             place = self._copied(place, places, work.intent)
         if work.intent and (done := self._done_before(work, place)) is not None:
             return done
-        is_other = (
-            bool(work.intent) and _digest(writing.now_in(place)) != work.intent[0]
-        )  # since the process was killed
-        again = needs_again(work, call, arguments) if is_other else ()
+        # A file that is not as it was before the change that a killed process was about to make
+        has_changed = bool(work.intent) and _digest(writing.now_in(place)) != work.intent[0]
+        again = needs_again(work, call, arguments) if has_changed else ()
         try:
             change: Change = await asyncio.to_thread(_PLANS[call.name], place, arguments)
             return await self._write(work, call, change, executor, (*reading, *again))

@@ -46,7 +46,8 @@ _NUMBER = lazy_compile(
     r"|[第其](?P<ordinal>[一二三四五六七八九])(?:步\s*[:：,，、是]?|[:：,，、是]?(?![次周天年版季名章页行列期轮印眼时手个条张步]))"
     r"|(?P<han>[一二三四五六七八九])[、是]|[(（](?P<round>\d)[)）]|(?P<circled>[①-⑨])"
     r"|(?P<nth>first(?:ly)?|second(?:ly)?|third(?:ly)?|fourth|fifth|lastly|finally)[,:]"
-    r"|(?:(?<=[,;:.]\s)(?:and\s+)?|(?<![^\n])|(?<=\s)and\s+)(?P<bare>first|second|third|fourth|fifth)(?=\s+[a-z]+\s+[^\s,;]))\s*",
+    r"|(?:(?<=[,;:.]\s)(?:and\s+)?|(?<![^\n])|(?<=\s)and\s+|(?<=\s)(?<!(?:the|per|one)\s)(?<!\sa\s)(?<!(?:each|very|this|that)\s)"
+    r"(?!first))(?P<bare>first|second|third|fourth|fifth)(?=\s+[a-z]+\s+[^\s,;]))\s*",
     re.IGNORECASE | re.MULTILINE,
 )
 _HAN = "一二三四五六七八九"
