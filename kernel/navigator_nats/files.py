@@ -1,6 +1,6 @@
 """Files between an owner and a worker, by hash: those that a packet names go to the worker, and those that a skill made
 come back before its report. They travel as questions of the worker and answers of the owner, on the subject of the
-task's events, so that no other host can read them.
+task's events: a worker of another pool cannot ask for them, nor one that does not know the task's key.
 """
 
 from __future__ import annotations

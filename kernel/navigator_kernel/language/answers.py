@@ -67,6 +67,8 @@ _SCOPE = lazy_compile(r"(?i)^s$|^s\b|session|conversation|chat|until i|till i|�
 _EITHER = lazy_compile(r"(?!不|错|了|好)([\u4e00-\u9fff])不\1|是.{1,12}还是")
 # A word for what the open question is about, for its effect, or for its reason
 _REFERRING = lazy_compile(r"(?i)\b(?:it|its|this|that|these|those|them|they|will|would|why)\b|[它这那会]|为什么|为啥")
+# The name of a file, also between Chinese words: `销售.csv有几行`
+_FILE = lazy_compile(r"(?i)(?<![\w@/~-])[\w@/~-]++\.[a-z][a-z\d]{0,5}(?![a-z\d])")
 # Situations with a few answers, of which a question about something else is none
 _ONE_OF_FEW = frozenset({"approval", "choice_one", "choice_many", "plan", "interrupted"})
 _AGREE = frozenset({"yes", "go"})
@@ -353,10 +355,12 @@ def _asks_about_another(found: _Found, state: OpenState) -> bool:
     answer would do: `how many rows has sales.csv?`, but not `does it read sales.csv?` or `what about sales.csv?`."""
     head, pieces = plain_head(state.question), [piece for clause in found.clauses for piece in clause.pieces]
     named = [word for word in _text_of(found).split() if is_path(word.rstrip("/")) or word.endswith("/")]
+    named += (files := _FILE.findall(found.text))
     if not found.asks or not any(word.casefold() not in head for word in named):
         return False
     of_answer = found.marks & {"no", "stop", "wait", "undo", "correct", "go", "again"} or "change" in found.weak
-    refers = any(_REFERRING.search(piece.text) for piece in pieces if not is_path(piece.text))
+    # Without a border, what refers may seem to be a part of the name: `它会动销售.csv吗`
+    refers = _REFERRING.search(_FILE.sub(" ", found.text)) or any(set("它这那") & set(name) for name in files)
     return not of_answer and not refers and not pieces[0].signs & {"next", "adds"}
 
 
