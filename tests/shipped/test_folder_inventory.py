@@ -188,6 +188,25 @@ def test_the_summary_is_a_sentence_of_the_persons_language(
     assert project.answer("folder-inventory", named, language=language)["summary"] == summary
 
 
+@pytest.mark.requirement("SEN-2")
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("the smallest file in box", "; the smallest is box/b.txt (2 bytes)"),
+        ("which is the oldest file in box?", "; the oldest is box/a.txt (2001-09-09T01:46:40Z)"),
+        ("newest file in box", "; the newest is box/c.txt (2020-09-13T12:26:40Z)"),
+        ("are there duplicates in box?", "; no duplicates"),
+        ("which files are empty in box", "; none of them empty"),
+        ("how big are the files in box that changed since 2020-01-01", "box, changed 2020-01-01 – …: 1 file in 0 folders, 4 bytes; the largest is c.txt"),
+        ("box 里有重复的文件吗", "；没有重复文件"),
+    ],
+)  # fmt: skip
+def test_the_summary_tells_what_is_asked_about(place: Place, message: str, told: str) -> None:
+    for name, text, at in (("a.txt", "abc", 10**9), ("b.txt", "ab", 15 * 10**8), ("c.txt", "abcd", 16 * 10**8)):
+        os.utime(place.write(f"box/{name}", text), (at, at))
+    assert told.replace("box/", "") in place.ask(message).summary
+
+
 def test_what_is_left_out_is_told(project: Place) -> None:
     data = project.script("folder-inventory").data
     assert data["skipped"] == {"folders": 5, "ignored": 2}

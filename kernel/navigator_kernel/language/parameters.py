@@ -352,6 +352,7 @@ def _stated(
     text = _said(request)
     match spec.validation:
         case "since" | "until":
+            text = stated.without_names(text, [name for names in _table(specs, values, request) for name in names])
             since, until = stated.period(text, date.fromisoformat(request.today)) if request.today else ("", "")
             return (since if spec.validation == "since" else until) or None
         case "number":
@@ -366,6 +367,8 @@ def _stated(
             return None if one_file or given_text(request.need) else ",".join(stated.endings(wanted)) or None
         case "choice":
             return ",".join(stated.chosen(text, spec.choices)) or None
+        case "mentioned":
+            return ",".join(dict.fromkeys(_limits(specs, values, request)[1])) or None
         case "columns":
             names, _ = _table(specs, values, request)
             limits, mentioned = _limits(specs, values, request)

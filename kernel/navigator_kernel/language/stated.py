@@ -109,6 +109,12 @@ def day(text: str, today: date) -> date | None:
     return date.fromisoformat(first) if first and first == last else None
 
 
+def without_names(text: str, names: Sequence[str]) -> str:
+    """The text without the names of columns and values that could be read as times: March, Q1."""
+    times = [name for name in names if _TOKEN.search(_plain(name)) and period(f"in {name}", date.max) != ("", "")]
+    return _IN_MARK.sub(" ■ ", _marked(_lower(text), times)) if times else text
+
+
 def _joined(text: str, today: date) -> list[_Time]:
     """The times of the text in their order; two that a word such as "to" joins are one."""
     joined: list[_Time] = []
@@ -491,7 +497,7 @@ def columns(text: str, known: Sequence[str]) -> tuple[str, ...]:
     if known and not number(text) and (limit := _ONLY_OTHERS.search(marked)):
         return _named(limit[1] or limit[2], known)
     unknown = _OTHER_COLUMN.search(marked)
-    name = unknown[1] or unknown[2] if unknown else _measured(marked, known)
+    name = next(filter(None, unknown.groups())) if unknown else _measured(marked, known)
     return (name,) if name else ()
 
 
@@ -584,7 +590,7 @@ def limits(
 ) -> tuple[Sequence[Limit], Sequence[str]]:
     """The limits that the message sets, all or those of `kinds`, in a file with the columns `names` and the values `cells`, in a project
     with commits by `people`; and the other columns that it names."""
-    every, listed = [*names, *cells], list[Limit]()
+    every, listed, besides = [*names, *cells], list[Limit](), list[re.Match[str]]()
     whole = _marked(_lower(text), every)
     order = " desc" if _DOWN.search(whole) else ""
     marked = _IN_MARK.sub(lambda hit: hit[0] if int(hit[1]) < len(names) else f"\ue002{hit[1]}\ue001", whole)
@@ -592,6 +598,8 @@ def limits(
     for kind, pattern in [each for each in _LIMITED if each[0].rstrip("=<>!") in possible]:
         for hit in pattern.finditer(marked):
             groups = {"words": hit[0], **{name: part for name, part in hit.groupdict().items() if part}}
+            own = [hit.span(name) for name in groups if name != "words"]
+            besides += [mark for mark in _IN_MARK.finditer(marked, *hit.span()) if not _is_within(mark.start(), own)]
             part = {
                 name: _IN_MARK.sub(lambda mark: every[int(mark[1])], group).strip() for name, group in groups.items()
             }
@@ -606,7 +614,12 @@ def limits(
                 value = part.get("g") or part.get("w") or part["s"] + order
                 listed.append(Limit(_AS.get(kind, kind), value, part["words"]))
                 listed += [Limit("sort", f"{part['s']} desc", part["words"])] if "g" in part and "s" in part else []
-    return listed, [names[int(mark[1])] for mark in _IN_MARK.finditer(marked) if int(mark[1]) < len(names)]
+    mentioned = (int(mark[1]) for mark in (*besides, *_IN_MARK.finditer(marked)))
+    return listed, [names[place] for place in mentioned if place < len(names)]
+
+
+def _is_within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= place < end for start, end in spans)
 
 
 def taken(limit: Limit, spec: ParamSpec) -> str:

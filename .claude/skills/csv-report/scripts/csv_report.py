@@ -10,6 +10,7 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import date, timedelta
 from difflib import get_close_matches
 from math import fsum
 from pathlib import Path
@@ -40,6 +41,9 @@ GROUPS, LISTED = 200, 20  # groups, and rows in an order, in the answer
 FIGURES = ("sum", "mean", "min", "max")  # of each group
 GROUPS_IN_SUMMARY = 12
 CONDITION = re.compile(r"(.*?)(>=|<=|!=|=|>|<)(.*)", re.DOTALL)
+YEAR_FIRST = re.compile(r"(\d{4})[-/.年](\d{1,2})(?:[-/.月](\d{1,2})日?)?月?(?![\d.])")  # 2026-09-03 10:00, 2026年9月
+YEAR_LAST = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4})(?!\d)")
+FIGURE = {"sum": "合计", "mean": "平均", "median": "中位数", "min": "最小", "max": "最大", "distinct": "不同值"}
 
 Figures = dict[str, Any]
 Table = tuple[list[str], list[list[str]]]  # the names of the columns, and the rows
@@ -64,12 +68,15 @@ def report(path: Path, source: str, asked: argparse.Namespace) -> dict[str, Any]
     body = [(row + [""] * len(head))[: max(len(head), len(row))] for row in body]
     conditions = [condition(head, body, written) for written in filter(None, asked.where.split("\n"))]
     body = [row for row in body if all(is_met(row[at].strip(), sign, value) for at, sign, value in conditions)]
-    by = chosen(head, [asked.group])[0] if asked.group else ""
-    wanted = [name.strip() for name in re.split("[,，、]", asked.columns) if name.strip()]
-    names = [name for name in chosen(head, wanted) if name != by] if by else chosen(head, wanted)
     limits = [f"{head[at]} {sign} {value}" for at, sign, value in conditions]
+    about = chosen(head, parts_of(asked.about)) if asked.about else []
+    if asked.since or asked.until:
+        body, of_days = of_period(head, body, about, asked)
+        limits.append(of_days)
+    by = chosen(head, [asked.group])[0] if asked.group else ""
+    names = [name for name in chosen(head, parts_of(asked.columns)) if name != by]
     columns = {name: figures([row[head.index(name)] for row in body], comma=comma) for name in names}
-    about = {
+    answer = {
         "source": source,
         "encoding": encoding.removesuffix("-sig"),
         "delimiter": separator,
@@ -79,24 +86,90 @@ def report(path: Path, source: str, asked: argparse.Namespace) -> dict[str, Any]
     }
     name = say(f"{source}, {', '.join(limits)}", f"{source}（{', '.join(limits)}）") if limits else source
     if not by:
-        summary = sentence(name, len(body), len(head), columns)
+        summary = sentence(name, len(body), len(head), columns, [each for each in about if each in columns], asked)
         first = first_rows((head, body), asked, comma=comma)
         if asked.sort:
             at = head.index(chosen(head, [asked.sort.removesuffix(" desc")])[0])
             summary += say(f"; first by {head[at]}: ", f"；按 {head[at]} 排在前面的：")
             summary += ", ".join(line[2:-2].split(" | ")[at] for line in first[2:7])
         text = "\n".join([*table(columns), *(["", *first] if first else [])])
-        return {"summary": summary, **about, "text": text}
+        return {"summary": summary, **answer, "text": text}
     groups = groups_of((head, body), by, names, asked, comma=comma)
     shown_groups = groups[: int(asked.top) if asked.top else GROUPS]
     numbers = [each for each in names if any(group["columns"][each]["type"] == "number" for group in groups)]
+    about = about or chosen(head, [asked.sort.removesuffix(" desc")]) if asked.sort else about
+    numbers = [each for each in about if each in numbers] or numbers
     return {
-        "summary": sentence_of_groups(name, by, shown_groups, numbers, len(groups)),
-        **about,
+        "summary": sentence_of_groups(name, by, shown_groups, numbers, len(groups), figures_of(asked)),
+        **answer,
         "group": by,
         "groups": shown_groups,
         "text": "\n".join(table_of_groups(by, shown_groups, numbers)),
     }
+
+
+def parts_of(listed: str) -> list[str]:
+    """The names of a list with commas between."""
+    return [name.strip() for name in re.split("[,，、]", listed) if name.strip()]
+
+
+def figures_of(asked: argparse.Namespace) -> list[str]:
+    """The figures of a column of numbers that the summary tells: those that are asked for, else sum and mean."""
+    order = {"min", "max"} if asked.group and asked.sort else set()  # "which city has the highest sum"
+    return [name for name in parts_of(asked.figures) if name in FIGURE.keys() - order - {"distinct"}] or ["sum", "mean"]
+
+
+def of_period(
+    head: list[str], body: list[list[str]], about: Sequence[str], asked: argparse.Namespace
+) -> tuple[list[list[str]], str]:
+    """The rows whose date is from `since` to `until`, and how this limit is told. The date is in the first column of
+    dates, or in the one that is asked about."""
+    since, until = (date.fromisoformat(day) if day else None for day in (asked.since, asked.until))
+    days = say(f"{since or '…'} to {until or '…'}", f"{since or '…'} 至 {until or '…'}")
+    for at in sorted(range(len(head)), key=lambda at: head[at] not in about):
+        dates = dates_of(head[at], [row[at].strip() for row in body])
+        if dates:
+            inside = [row for row, day in zip(body, dates, strict=True) if day and is_inside(day, since, until)]
+            if not inside:
+                known = sorted(day for day in dates if day)
+                there = say(f"it holds {known[0][0]} to {known[-1][1]}", f"它的范围是 {known[0][0]} 至 {known[-1][1]}")
+                return inside, f"{head[at]} {days}{say(f' ({there})', f'（{there}）')}"
+            return inside, f"{head[at]} {days}"
+    message = f"no column holds dates, so the rows cannot be limited to {days}"
+    raise SystemExit(say(message, f"没有日期列，无法只看 {days} 的行"))
+
+
+def is_inside(days: tuple[date, date], since: date | None, until: date | None) -> bool:
+    return (since is None or days[0] >= since) and (until is None or days[1] <= until)
+
+
+def dates_of(name: str, cells: Sequence[str]) -> list[tuple[date, date] | None]:
+    """The first and the last day of each cell, None for an empty one; an empty list if one cell is no date. What may be
+    3 April or 4 March is a date only if another cell of the column tells the order."""
+    hits = [YEAR_LAST.match(cell) for cell in cells]
+    day_first = any(hit and (int(hit[1]) > 12 or hit[2] == ".") for hit in hits)
+    month_first = any(hit and int(hit[3]) > 12 for hit in hits)
+    dates: list[tuple[date, date] | None] = []
+    for cell, hit in zip(cells, hits, strict=True):
+        whole = YEAR_FIRST.match(cell)
+        try:
+            if not cell:
+                dates.append(None)
+            elif whole and whole[3]:
+                dates.append((date(*map(int, whole.groups())),) * 2)
+            elif whole:
+                year, month = int(whole[1]), int(whole[2])
+                dates.append((date(year, month, 1), date(year + month // 12, month % 12 + 1, 1) - timedelta(1)))
+            elif hit and day_first != month_first:
+                day, month = (int(hit[1]), int(hit[3])) if day_first else (int(hit[3]), int(hit[1]))
+                dates.append((date(int(hit[4]), month, day),) * 2)
+            elif re.fullmatch(r"(?:19|20)\d\d", cell) and re.search(r"year|年", name, re.IGNORECASE):
+                dates.append((date(int(cell), 1, 1), date(int(cell), 12, 31)))
+            else:
+                return []
+        except ValueError:
+            return []
+    return dates if any(dates) else []
 
 
 def condition(head: list[str], body: list[list[str]], written: str) -> tuple[int, str, str]:
@@ -167,15 +240,16 @@ def groups_of(
     return sorted(groups, key=lambda group: group["value"], reverse=" desc" in asked.sort)
 
 
-def sentence_of_groups(source: str, by: str, groups: list[dict[str, Any]], numbers: list[str], total: int) -> str:
-    """The sum and the mean of each group, in the person's language."""
+def sentence_of_groups(
+    source: str, by: str, groups: list[dict[str, Any]], numbers: list[str], total: int, keys: Sequence[str]
+) -> str:
+    """The figures `keys` of each group, in the person's language."""
     clauses = []
     for group in groups[:GROUPS_IN_SUMMARY]:
         parts = [say(many(group["rows"], "row"), f"{group['rows']:,} 行")]
-        for name in ([name for name in numbers if not NAME_OF_KEY.search(name)] or numbers)[:IN_SUMMARY]:
-            if (column := group["columns"][name])["type"] == "number":
-                both = [shown(column[key], column.get("unit", "")) for key in ("sum", "mean")]
-                parts.append(say("{} sum {}, mean {}", "{} 合计 {}，平均 {}").format(name, *both))
+        first = ([name for name in numbers if not NAME_OF_KEY.search(name)] or numbers)[:IN_SUMMARY]
+        columns = [(name, group["columns"][name]) for name in first if group["columns"][name]["type"] == "number"]
+        parts += [f"{name} {told(column, keys)}" for name, column in columns]
         clauses.append(f"{group['value'] or '?'}{say(': ', '：')}{say(', ', '，').join(parts)}")
     clauses += [say(f"and {more:,} more", f"还有 {more:,} 个")] if (more := total - len(clauses)) else []
     return say(f"{source} by {by}: {'; '.join(clauses)}", f"{source} 按{by}：{'；'.join(clauses)}")
@@ -214,18 +288,38 @@ def first_rows(rows: Table, asked: argparse.Namespace, *, comma: bool) -> list[s
     return markdown(head, [[plain(cell) for cell in row[: len(head)]] for row in body[: int(asked.top or LISTED)]])
 
 
-def sentence(source: str, rows: int, width: int, columns: dict[str, Figures]) -> str:
-    """Rows, columns, and the figures of the first columns of numbers that are no keys, in the person's language."""
+def sentence(
+    source: str, rows: int, width: int, columns: dict[str, Figures], about: Sequence[str], asked: argparse.Namespace
+) -> str:
+    """Rows, columns, and the figures of the columns `about`, else of the first columns of numbers that are no keys, in
+    the person's language."""
     clauses = [say(f"{many(rows, 'row')}, {many(width, 'column')}", f"{rows:,} 行、{width:,} 列")]
     numbers = [name for name, column in columns.items() if column["type"] == "number"]
-    for name in ([name for name in numbers if not NAME_OF_KEY.search(name)] or numbers)[:IN_SUMMARY]:
-        total, mean = (shown(columns[name][key], columns[name].get("unit", "")) for key in ("sum", "mean"))
-        clauses.append(say(f"{name}: sum {total}, mean {mean}", f"{name}：合计 {total}，平均 {mean}"))
-    empty = [(name, column["missing"]) for name, column in columns.items() if column["missing"]]
-    if empty:
+    first = ([name for name in numbers if not NAME_OF_KEY.search(name)] or numbers)[:IN_SUMMARY]
+    for name in about or first:
+        column, distinct = columns[name], "distinct" in parts_of(asked.figures)
+        if column["type"] == "number" and not distinct:
+            clauses.append(f"{name}{say(': ', '：')}{told(column, figures_of(asked))}")
+        elif "distinct" in column and column["top"]:
+            top = ", ".join(f"{each['value']} ({each['count']:,})" for each in column["top"][:IN_SUMMARY])
+            kinds = column["distinct"]
+            clauses.append(
+                say(f"{name}: {kinds:,} different, most often {top}", f"{name}：{kinds:,} 种，最多的是 {top}")
+            )
+    empty = [(name, columns[name]["missing"]) for name in about or columns]
+    if "missing" in parts_of(asked.figures) and not any(number for _, number in empty):
+        clauses.append(say("no missing values", "没有缺失值"))
+    if empty := [(name, number) for name, number in empty if number]:
         listed = ", ".join(f"{name} {number:,}" for name, number in empty[:IN_SUMMARY])
         clauses.append(say(f"missing values: {listed}", f"缺失值：{listed}"))
     return say(f"{source}: {'; '.join(clauses)}", f"{source}：{'；'.join(clauses)}")
+
+
+def told(column: Figures, keys: Sequence[str]) -> str:
+    """The figures `keys` of a column of numbers: `sum 12, mean 3`."""
+    names = [say(key, FIGURE[key]) for key in keys]
+    figures = [shown(column[key], column.get("unit", "")) for key in keys]
+    return say(", ", "，").join(f"{name} {figure}" for name, figure in zip(names, figures, strict=True))
 
 
 def table(columns: dict[str, Figures]) -> list[str]:
@@ -384,6 +478,10 @@ def main() -> None:
         "--sort", default="", help="the column that orders rows or groups; `desc` behind it for the largest first"
     )
     parser.add_argument("--top", default="", help="how many rows or groups")
+    parser.add_argument("--about", default="", help="the columns that the summary tells, with commas between")
+    parser.add_argument("--figures", default="", help=f"the figures that it tells: {', '.join(FIGURE)}, missing")
+    parser.add_argument("--since", default="", help="the first day that counts, as 2026-11-30")
+    parser.add_argument("--until", default="", help="the last day that counts")
     given = parser.parse_args()
     if not re.fullmatch(r"(?:[1-9][0-9]{0,5})?", given.top):
         raise SystemExit(say(f"{given.top!r} is no number of rows", f"{given.top!r} 不是行数"))

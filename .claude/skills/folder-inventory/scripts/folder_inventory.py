@@ -13,7 +13,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from fnmatch import fnmatch
 from heapq import nsmallest
 from pathlib import Path, PurePath
@@ -58,11 +58,22 @@ class Found:
     skipped: Counter[str] = field(default_factory=Counter)
 
 
-def inventory(written: str, top: int, endings: frozenset[str], without: frozenset[str]) -> dict[str, object]:
+def inventory(
+    written: str, top: int, endings: frozenset[str], without: frozenset[str], asked: argparse.Namespace
+) -> dict[str, object]:
     """`{summary, files, bytes, types, largest, newest, duplicates, text, …}` of a folder; UTC and bytes. With `endings`
-    only files whose names end so are counted."""
+    only files whose names end so are counted, with `since` and `until` only files last changed on these days."""
     folder, name = place(written)
     found = walk(folder, without)
+    since, until = (date.fromisoformat(day) if day else None for day in (asked.since, asked.until))
+    if since or until:
+        newest = max((day_of(file) for file in found.files), default=None)
+        found.files = [file for file in found.files if (since or date.min) <= day_of(file) <= (until or date.max)]
+        days = str(since) if since == until else f"{since or '…'} – {until or '…'}"
+        if not found.files:
+            message = f"no file was changed {days}; the newest is of {newest}"
+            raise SystemExit(say(message, f"{days} 没有改动过的文件；最新的是 {newest}"))
+        name = say(f"{name or 'the project'}, changed {days}", f"{name or '整个项目'}（改动于 {days}）")
     if endings:
         found.files = [file for file in found.files if PurePath(file.path).suffix.lower() in endings]
     kind = "/".join(sorted({PurePath(file.path).suffix.lower() for file in found.files} or endings)) if endings else ""
@@ -93,25 +104,64 @@ def inventory(written: str, top: int, endings: frozenset[str], without: frozense
         "skipped": dict(sorted(found.skipped.items())),
     }
     return {
-        "summary": sentence(and_without(name, without), data, kind),
+        "summary": sentence(and_without(name, without), data, kind, facts(found.files, data, folder, asked)),
         **data,
         "text": text_of(f"{name}/" if name else "", data),
     }
 
 
-def sentence(name: str, data: dict[str, Any], kind: str) -> str:
-    """Number, size, largest file and duplicates, in the person's language."""
-    files, folders, groups = data["files"], data["folders"], data["duplicate_groups"]
-    size, spare = readable(data["bytes"]), readable(data["duplicate_bytes"])
-    largest = f"{data['largest'][0]['file']} ({readable(data['largest'][0]['bytes'])})"
+def sentence(name: str, data: dict[str, Any], kind: str, facts: list[str]) -> str:
+    """Number, size and what else is asked for, in the person's language."""
+    files, folders, size = data["files"], data["folders"], readable(data["bytes"])
     if CHINESE:
         of = f"共 {files:,} 个 {kind} 文件" if kind else f"{folders:,} 个子文件夹，共 {files:,} 个文件"
-        summary = f"{name or '整个项目'}：{of}，{size}；最大的是 {largest}"
-        return summary + (f"；{groups:,} 组重复文件，多占 {spare}" if groups else "")
+        return f"{name or '整个项目'}：{'；'.join([f'{of}，{size}', *facts])}"
     of = many(files, f"{kind} file") if kind else f"{many(files, 'file')} in {many(folders, 'folder')}"
-    summary = f"{name or 'the project'}: {of}, {size}"
-    summary += f"; the largest is {largest}"
-    return summary + (f"; {many(groups, 'group')} of duplicates with {spare} of copies" if groups else "")
+    return f"{name or 'the project'}: {'; '.join([f'{of}, {size}', *facts])}"
+
+
+def facts(files: Sequence[File], data: dict[str, Any], folder: Path, asked: argparse.Namespace) -> list[str]:
+    """The clauses of what the person asks about, without a question the largest file and the duplicates."""
+    about = asked.about.split(",") if asked.about else ["largest"]
+    clauses = []
+    if "largest" in about:
+        clauses.append(say("the largest is ", "最大的是 ") + sized(data["largest"][0]))
+    if "smallest" in about:
+        smallest = shown(min(files, key=lambda file: (file.size, file.path)), folder)
+        clauses.append(say("the smallest is ", "最小的是 ") + sized(smallest))
+    if "newest" in about:
+        clauses.append(say("the newest is ", "最新的是 ") + dated(data["newest"][0]))
+    if "oldest" in about:
+        oldest = shown(min(files, key=lambda file: (file.changed, file.path)), folder)
+        clauses.append(say("the oldest is ", "最旧的是 ") + dated(oldest))
+    if "empty" in about:
+        names = [plain(os.path.relpath(file.path, folder)) for file in files if not file.size]
+        listed = ": " + ", ".join(names[:LISTED]) if names else ""
+        clauses.append(say(f"{len(names) or 'none'} of them empty{listed}", f"其中 {len(names)} 个是空文件{listed}"))
+    groups, spare = data["duplicate_groups"], readable(data["duplicate_bytes"])
+    if groups and (not asked.about or "duplicates" in about):
+        clauses.append(
+            say(f"{many(groups, 'group')} of duplicates with {spare} of copies", f"{groups:,} 组重复文件，多占 {spare}")
+        )
+    elif "duplicates" in about:
+        clauses.append(say("no duplicates", "没有重复文件"))
+    return clauses
+
+
+def sized(file: dict[str, Any]) -> str:
+    return f"{file['file']} ({readable(file['bytes'])})"
+
+
+def dated(file: dict[str, Any]) -> str:
+    return f"{file['file']} ({file['changed']})"
+
+
+def day_of(file: File) -> date:
+    """The day of the last change, where the person is."""
+    try:
+        return datetime.fromtimestamp(file.changed, UTC).astimezone().date()
+    except (OverflowError, ValueError, OSError):
+        return date.min
 
 
 def text_of(begin: str, data: dict[str, Any]) -> str:
@@ -345,12 +395,17 @@ def main() -> None:
     parser.add_argument("--top", default=str(LISTED), help="how many files of each list")
     parser.add_argument("--endings", default="", help="only files with these endings, with commas between")
     parser.add_argument("--without", default="", help="files, folders and patterns to leave out, one a line")
+    parser.add_argument(
+        "--about", default="", help="what the summary tells: largest, smallest, newest, oldest, empty, duplicates"
+    )
+    parser.add_argument("--since", default="", help="only files changed on this day or later, as 2026-11-30")
+    parser.add_argument("--until", default="", help="only files changed on this day or earlier")
     parser.add_argument("word", nargs="?", metavar="folder", help="the same, as a word; without either the project")
     given = parser.parse_args()
     try:
         endings = frozenset(filter(None, given.endings.lower().split(",")))
         without = frozenset(filter(None, given.without.split("\n")))
-        found = inventory(given.folder or given.word or ".", number(given.top), endings, without)
+        found = inventory(given.folder or given.word or ".", number(given.top), endings, without, given)
     except OSError as error:
         raise SystemExit(f"{error.filename!r} cannot be read: {error.strerror}") from error
     sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")

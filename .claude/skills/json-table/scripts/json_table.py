@@ -284,7 +284,8 @@ def records(value: object) -> Sequence[object]:
     """A list's items, also where a service wraps the list in an object."""
     if isinstance(value, dict):
         lists = [name for name, each in value.items() if each and is_records(each)]
-        if len(lists) == 1 and (len(value) == 1 or lists[0] in KNOWN):
+        others = [each for name, each in value.items() if name not in lists]
+        if len(lists) == 1 and (lists[0] in KNOWN or not any(isinstance(each, dict | list) for each in others)):
             value = value[lists[0]]
     return value if isinstance(value, list) else [value]
 

@@ -147,18 +147,21 @@ def summary(
 
 
 def sentence(source: str, figures: dict[str, Any]) -> str:
-    """Lines, errors, warnings and the most frequent error, in the person's language."""
+    """Lines, errors, warnings, the most frequent error, the first and the last time, in the person's language."""
     if "only" in figures:
         return sentence_of_levels(source, figures)
     total, errors, warnings = (figures[name] for name in ("lines", "errors", "warnings"))
+    unnamed = total and not set(figures["levels"]) - {"none"}
     first = next(iter(figures["top_errors"]), {"message": "", "count": 0})
+    begin, end = figures["first"], figures["last"]
     if CHINESE:
-        summary = f"{source}：{total:,} 行，{errors:,} 个错误、{warnings:,} 个警告"
-        summary += "" if not total or set(figures["levels"]) - {"none"} else "（没有写明级别的行）"
-        return summary + (f"；最常见的错误：{first['message']}（{first['count']:,} 次）" if errors else "")
-    summary = f"{source}: {many(total, 'line')}, {many(errors, 'error')}, {many(warnings, 'warning')}"
-    summary += "" if not total or set(figures["levels"]) - {"none"} else " (no line names a level)"
-    return summary + (f"; most frequent error: {first['message']} ({many(first['count'], 'time')})" if errors else "")
+        clauses = [f"{total:,} 行，{errors:,} 个错误、{warnings:,} 个警告{'（没有写明级别的行）' if unnamed else ''}"]
+        clauses += [f"最常见的错误：{first['message']}（{first['count']:,} 次）"] if errors else []
+        return f"{source}：{'；'.join([*clauses, *([f'从 {begin} 到 {end}'] if begin else [])])}"
+    counts = f"{many(total, 'line')}, {many(errors, 'error')}, {many(warnings, 'warning')}"
+    clauses = [f"{counts}{' (no line names a level)' if unnamed else ''}"]
+    clauses += [f"most frequent error: {first['message']} ({many(first['count'], 'time')})"] if errors else []
+    return f"{source}: {'; '.join([*clauses, *([f'from {begin} to {end}'] if begin else [])])}"
 
 
 def sentence_of_levels(source: str, figures: dict[str, Any]) -> str:
