@@ -54,7 +54,7 @@ _CELLS = 2**20  # bytes in which its values are looked for
 MOST_OF_CELL = 40  # characters of a value that a message may name
 _AFTER_COLON = lazy_compile(
     r"(?P<points>\b(?:of|in|on|from|this|these|below|following|text|sentence)|(?:这[段句篇]|以下|下面)[^\s：:]{0,4})?"
-    r"[:：]\s*(?P<text>\S.*)$",
+    r"(?:(?<!\d):|:(?!\d)|：)\s*(?P<text>\S.*)$",
     re.DOTALL | re.IGNORECASE,
 )
 
@@ -357,6 +357,8 @@ def _stated(
             return (since if spec.validation == "since" else until) or None
         case "number":
             return stated.number(text) or None
+        case "word":
+            return stated.word(text) or None
         case "endings":
             one_file = any(
                 is_file(request.base / values[spec.name])

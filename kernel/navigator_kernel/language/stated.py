@@ -576,6 +576,15 @@ def _forms(key: str) -> set[str]:
     return forms
 
 
+def word(text: str) -> str:
+    """The word whose occurrences the message asks for: "how often does `clinic` appear"; "" if it asks for none."""
+    hits = (pattern.search(text) for pattern in _WORDS)
+    return next((hit[1] for hit in hits if hit), "")
+
+
+_WORDS = [lazy_compile(f"(?i){source}") for name, source in _SOURCES.items() if name.startswith("word.")]
+
+
 class Limit(NamedTuple):
     """What a message limits an answer to: a condition such as `port=Oslo`, a group, an order or a person; `words` is how
     it is written."""
@@ -611,7 +620,7 @@ def limits(
                 condition = f"{part['c']}{sign}{part['v']}" if "c" in part else part["v"]
                 listed.append(Limit("where", condition, part["words"]))
             elif kind != "plain":
-                value = part.get("g") or part.get("w") or part["s"] + order
+                value = part.get("g") or part.get("w") or (part["s"] + order if "s" in part else part["words"])
                 listed.append(Limit(_AS.get(kind, kind), value, part["words"]))
                 listed += [Limit("sort", f"{part['s']} desc", part["words"])] if "g" in part and "s" in part else []
     mentioned = (int(mark[1]) for mark in (*besides, *_IN_MARK.finditer(marked)))
@@ -643,7 +652,7 @@ _IN_MARK = lazy_compile("[\ue000\ue002](\\d+)\ue001")
 _LIMITED = [
     (name.partition(".")[0], lazy_compile(source))
     for name, source in _SOURCES.items()
-    if name.partition(".")[0].startswith(("group", "sort", "where", "person", "author", "plain", "only"))
+    if name.partition(".")[0].startswith(("group", "sort", "where", "person", "author", "plain", "only", "time"))
 ]
 _AS = {"author": "person", "plain": "person"}  # an author is a person with commits; what is plain sets no limit
 

@@ -12,8 +12,8 @@ ResourceType = Literal["skill", "command", "agent", "prompt"]
 Level = Literal["project", "user", "shipped", "plugin"]
 SkillKind = Literal["A", "B"]  # A runs a command, B is a prompt (AGT-2, AGT-3)
 Validation = Literal[
-    "url_format", "not_empty", "email", "file_exists", "folder_exists", "path_exists", "since", "until",
-    "number", "columns", "mentioned", "endings", "without", "group", "where", "sort", "person", "choice", "none",
+    "url_format", "not_empty", "email", "file_exists", "folder_exists", "path_exists", "since", "until", "number",
+    "columns", "mentioned", "endings", "without", "group", "where", "sort", "person", "choice", "word", "none",
 ]  # fmt: skip
 PATHS = frozenset({"file_exists", "folder_exists", "path_exists"})  # validations of paths in the project
 # Validations of what the words of a message limit the work to

@@ -40,6 +40,17 @@ IN_SUMMARY = 3  # columns of numbers in the summary
 GROUPS, LISTED = 200, 20  # groups, and rows in an order, in the answer
 FIGURES = ("sum", "mean", "min", "max")  # of each group
 GROUPS_IN_SUMMARY = 12
+UNITS = {
+    "天": "day",
+    "日": "day",
+    "周": "week",
+    "星期": "week",
+    "月": "month",
+    "月份": "month",
+    "季度": "quarter",
+    "年": "year",
+}
+UNITS |= {f"{unit}{end}": unit for unit in ("day", "week", "month", "quarter", "year") for end in ("", "s")}
 CONDITION = re.compile(r"(.*?)(>=|<=|!=|=|>|<)(.*)", re.DOTALL)
 YEAR_FIRST = re.compile(r"(\d{4})[-/.年](\d{1,2})(?:[-/.月](\d{1,2})日?)?月?(?![\d.])")  # 2026-09-03 10:00, 2026年9月
 YEAR_LAST = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4})(?!\d)")
@@ -73,6 +84,12 @@ def report(path: Path, source: str, asked: argparse.Namespace) -> dict[str, Any]
     if asked.since or asked.until:
         body, of_days = of_period(head, body, about, asked)
         limits.append(of_days)
+    if (
+        asked.group
+        and (unit := UNITS.get(asked.group.casefold()))
+        and asked.group.casefold() not in map(str.casefold, head)
+    ):
+        head, body = with_unit(head, body, about, asked.group, unit)
     by = chosen(head, [asked.group])[0] if asked.group else ""
     names = [name for name in chosen(head, parts_of(asked.columns)) if name != by]
     columns = {name: figures([row[head.index(name)] for row in body], comma=comma) for name in names}
@@ -137,6 +154,24 @@ def of_period(
             return inside, f"{head[at]} {days}"
     message = f"no column holds dates, so the rows cannot be limited to {days}"
     raise SystemExit(say(message, f"没有日期列，无法只看 {days} 的行"))
+
+
+def with_unit(
+    head: list[str], body: list[list[str]], about: Sequence[str], name: str, unit: str
+) -> tuple[list[str], list[list[str]]]:
+    """The table with one more column `name`: the day, week, month, quarter or year of each row's date."""
+    for at in sorted(range(len(head)), key=lambda at: head[at] not in about):
+        if dates := dates_of(head[at], [row[at].strip() for row in body]):
+            units = [unit_of(day[0], unit) if day else "" for day in dates]
+            return [*head, name], [[*row[: len(head)], label] for row, label in zip(body, units, strict=True)]
+    raise SystemExit(say(f"no column holds dates, so there are no groups by {name}", f"没有日期列，无法按{name}分组"))
+
+
+def unit_of(day: date, unit: str) -> str:
+    """`2026-06-30`, `2026-W27`, `2026-06`, `2026-Q2` or `2026`."""
+    year, week, _ = day.isocalendar()
+    names = {"day": day.isoformat(), "week": f"{year}-W{week:02}", "month": day.isoformat()[:7], "year": str(day.year)}
+    return names.get(unit, f"{day.year}-Q{(day.month + 2) // 3}")
 
 
 def is_inside(days: tuple[date, date], since: date | None, until: date | None) -> bool:

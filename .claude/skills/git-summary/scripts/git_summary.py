@@ -63,12 +63,13 @@ class Found:
     files: Counter[str] = field(default_factory=Counter)
     limited: bool = False
     recent: list[dict[str, object]] = field(default_factory=list)
+    first: dict[str, object] | None = None
     months: Counter[str] = field(default_factory=Counter)
     newest: int | None = None
     oldest: int | None = None
 
 
-def summary(written: str, since: str, until: str, author: str) -> dict[str, object]:
+def summary(written: str, since: str, until: str, author: str, about: str = "") -> dict[str, object]:
     """`{summary, repository, branch, commits, authors, files, text, …}` of a file or folder that HEAD reaches, by one
     author or by all."""
     target, name = place(written)
@@ -97,7 +98,22 @@ def summary(written: str, since: str, until: str, author: str) -> dict[str, obje
         "recent": found.recent,
         "limited": found.limited,
     }
-    return {"summary": sentence(name or data["repository"], data, period(begin, end)), **data, "text": text_of(data)}
+    told = sentence(name or data["repository"], data, period(begin, end), about) + told_commits(found, about)
+    return {"summary": told, **data, "text": text_of(data)}
+
+
+def told_commits(found: Found, about: str) -> str:
+    """The clauses of the last and of the first commit, as `about` names them."""
+    clauses = ""
+    for kind, english, chinese, commit in (
+        ("last", "last", "最后一次", found.recent[0] if found.recent else None),
+        ("first", "first", "第一次", found.first),
+    ):
+        if commit and kind in about.split(","):
+            clauses += say("; {}: {} by {}: {}", "；{}：{}，{}：{}").format(
+                say(english, chinese), commit["time"], commit["author"], commit["subject"]
+            )
+    return clauses
 
 
 def unknown_author(author: str, found: Found) -> None:
@@ -123,10 +139,12 @@ def is_by(name: str, author: str) -> bool:
     )
 
 
-def sentence(source: str, data: dict[str, Any], period: str) -> str:
-    """Commits, the most active author and the file changed most often, in the person's language."""
+def sentence(source: str, data: dict[str, Any], period: str, about: str) -> str:
+    """Commits, the most active author and the file changed most often, unless another fact is asked for (`about`), in
+    the person's language."""
     commits, authors, files = data["commits"], data["author_count"], data["file_count"]
     author, file = next(iter(data["authors"]), {}), data["files"][0] if files > 1 else {}
+    author, file = ({}, {}) if about else (author, file)
     if CHINESE:
         summary = f"{source}{period and f'（{period}）'}：{commits:,} 次提交，{authors:,} 位作者，改动 {files:,} 个文件"
         summary += f"；提交最多的是 {author['name']}（{author['commits']:,} 次）" if author else ""
@@ -201,9 +219,14 @@ def note(commit: Commit, found: Found) -> None:
     found.merges += commit.merge
     found.authors[commit.author] += 1
     found.files.update(set(commit.files))
+    told = {
+        "time": when(commit.time),
+        "author": plain(commit.author),
+        "subject": plain(commit.subject)[:SUBJECT],
+    }
     if len(found.recent) < LISTED:
-        subject = plain(commit.subject)[:SUBJECT]
-        found.recent.append({"time": when(commit.time), "author": plain(commit.author), "subject": subject})
+        found.recent.append(told)
+    found.first = told
     found.months[(when(commit.time) or "")[:7]] += 1
     found.newest = commit.time if found.newest is None else max(found.newest, commit.time)
     found.oldest = commit.time if found.oldest is None else min(found.oldest, commit.time)
@@ -311,10 +334,11 @@ def main() -> None:
     parser.add_argument("--until", default="", help="the same")
     parser.add_argument("--by", default="", help="which list is wanted; all are in the answer")
     parser.add_argument("--author", default="", help="whose commits count, by a name or a part of it")
+    parser.add_argument("--about", default="", help="which commit the summary tells: last, first")
     parser.add_argument("word", nargs="?", metavar="folder", help="the same, as a word; without either the project")
     given = parser.parse_args()
     try:
-        found = summary(given.folder or given.word or ".", given.since, given.until, given.author.strip())
+        found = summary(given.folder or given.word or ".", given.since, given.until, given.author.strip(), given.about)
     except OSError as error:
         raise SystemExit(f"{error.filename!r}: {error.strerror}") from error
     sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")

@@ -97,15 +97,25 @@ class Found:
     first: str | None = None
     last: str | None = None
     approximate: bool = False
+    word: str = ""
+    with_word: int = 0
+    of_errors: dict[str, str] = field(default_factory=dict)  # the first and the last line of an error
 
 
 def summary(
-    path: Path, source: str, top: int, since: date | None, until: date | None, wanted: frozenset[str] = frozenset()
+    path: Path,
+    source: str,
+    top: int,
+    since: date | None,
+    until: date | None,
+    wanted: frozenset[str] = frozenset(),
+    which: str = "",
+    word: str = "",
 ) -> dict[str, object]:
     """`{summary, lines, levels, errors, warnings, top_errors, first, last, messages: [{message, level, count}], …}`."""
     if since and since == until and re.search(since.strftime("%Y[-_.]?%m[-_.]?%d"), path.name):
         since = until = None  # the log of that day, whole
-    found, encoding = Found(since, until, inside=not (since or until)), encoding_of(path)
+    found, encoding = Found(since, until, inside=not (since or until), word=word.casefold()), encoding_of(path)
     empty = True
     for line in lines(path, encoding):
         empty = False
@@ -135,15 +145,31 @@ def summary(
         "distinct": len(messages_of),
         **({"only": sorted(wanted, key=ORDER.index)} if wanted else {}),
         "approximate": found.approximate,
+        **({"word": word, "lines_with_word": found.with_word} if word else {}),
+        **{f"{kind}_error": error for kind, error in found.of_errors.items()},
         "messages": messages[:top],
     }
     about = {"source": source, "encoding": encoding.removesuffix("-sig")}
     return {
-        "summary": sentence(source + days_of(found), figures) + covered(found),
+        "summary": sentence(source + days_of(found), figures) + told(figures, which) + covered(found),
         **about,
         **figures,
         "text": text_of(figures),
     }
+
+
+def told(figures: dict[str, Any], about: str) -> str:
+    """The clauses of the lines with a word, and of the first and the last error, where they are asked for."""
+    clauses = ""
+    if "word" in figures:
+        number = figures["lines_with_word"]
+        clauses += say(
+            f"; {many(number, 'line')} with {figures['word']!r}", f"；含“{figures['word']}”的有 {number:,} 行"
+        )
+    for kind, english, chinese in (("last", "last error", "最后的错误"), ("first", "first error", "最早的错误")):
+        if kind in about.split(",") and (error := figures.get(f"{kind}_error")):
+            clauses += say(f"; {english}: {error}", f"；{chinese}：{error}")
+    return clauses
 
 
 def sentence(source: str, figures: dict[str, Any]) -> str:
@@ -227,6 +253,7 @@ def note(line: str, found: Found) -> None:
     if not found.inside:
         return
     found.lines += 1
+    found.with_word += bool(found.word) and found.word in line.casefold()
     if not text:
         found.blank += 1
         return
@@ -236,6 +263,9 @@ def note(line: str, found: Found) -> None:
     found.structured = found.structured or bool(time or level)
     found.first, found.last = found.first or time or None, time or found.last
     found.levels[level or "none"] += 1
+    if level in ERRORS:
+        found.of_errors["last"] = error = plain(text)[:TEXT]
+        found.of_errors.setdefault("first", error)
     found.messages[level or "none", same(message)] += 1
     if len(found.messages) > DISTINCT:
         kept = sorted(found.messages.items(), key=lambda item: (item[0][0] not in SERIOUS, -item[1]))
@@ -389,9 +419,18 @@ def main() -> None:
     parser.add_argument("--by", default="", help="which list is wanted; all are in the answer, as they are ordered")
     parser.add_argument("--since", default="", help="the first day that counts, as 2026-11-30")
     parser.add_argument("--until", default="", help="the last day that counts")
+    parser.add_argument("--about", default="", help="which error the summary tells: first, last")
+    parser.add_argument("--word", default="", help="a word; the lines with it are counted")
     given = parser.parse_args()
     try:
-        about = (number(given.top), day(given.since), day(given.until), levels_of(given.levels))
+        about = (
+            number(given.top),
+            day(given.since),
+            day(given.until),
+            levels_of(given.levels),
+            given.about,
+            given.word,
+        )
         found = summary(*place(given.input), *about)
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or str(error)

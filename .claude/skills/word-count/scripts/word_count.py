@@ -17,6 +17,7 @@ from typing import Any
 CHINESE = os.environ.get("NAVIGATOR_LANGUAGE") == "zh"
 HAN = r"[㐀-䶿一-鿿豈-﫿]"
 HANS = re.compile(HAN)
+SPACES = re.compile(r"\s+")
 WORD = re.compile(rf"(?:(?!{HAN})[^\W_])+(?:['’-](?:(?!{HAN})[^\W_])+)*")
 ASCII = bytes(range(128))
 UTF_8 = re.compile(rb"(?:[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})+")
@@ -25,6 +26,7 @@ MOST = 0.8  # of the bytes beyond ASCII that tell an encoding
 CHUNK = 2**20  # bytes
 HEAD = 8_192  # bytes that tell a text file from another
 LINE = 2**20  # characters of a line that are read at once
+ADDED = ("words", "characters", "lines", "han", "no_spaces", "paragraphs", "times")  # figures of a folder
 LISTED = 100  # files of a folder in the answer
 LEFT_OUT = frozenset({".git", ".hg", ".svn", ".claude", ".agents", "mybox", "__pycache__", ".venv", "venv"})
 LEFT_OUT |= {"node_modules", "bower_components", "vendor", "third_party"}
@@ -34,15 +36,25 @@ GIT = ("git", *(word for setting in QUIET for word in ("-c", setting)))
 IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 
 
-def figures(lines: Iterable[str], top: int, counts: Counter[str] | None = None) -> dict[str, Any]:
+def figures(lines: Iterable[str], top: int, counts: Counter[str] | None = None, word: str = "") -> dict[str, Any]:
     """What the lines, with their ends, hold; a Chinese character is one word, a run of other letters and digits too.
-    The words are added to `counts`."""
+    The words are added to `counts`. `times` is how often `word` comes, whole and in any letter case; `longest` the
+    characters of the longest line and its number."""
     counts = Counter() if counts is None else counts
     before = counts.total()
-    characters = ends = han = 0
+    characters = ends = han = spaces = paragraphs = times = longest = longest_at = width = 0
+    inside = False
     last = "\n"
+    wanted = re.compile(rf"(?<![\w]){re.escape(word)}(?![\w])" if word.isascii() else re.escape(word), re.IGNORECASE)
     for last in lines:
         characters += len(last)
+        spaces += sum(map(len, SPACES.findall(last)))
+        paragraphs += bool(last.strip()) and not inside
+        inside = bool(last.strip())
+        times += len(wanted.findall(last)) if word else 0
+        width += len(last.rstrip("\r\n"))
+        longest, longest_at = (width, ends + 1) if width > longest else (longest, longest_at)
+        width = 0 if last.endswith("\n") else width
         ends += last.count("\n")
         signs = HANS.findall(last)
         han += len(signs)
@@ -54,12 +66,16 @@ def figures(lines: Iterable[str], top: int, counts: Counter[str] | None = None) 
         "characters": characters,
         "lines": ends + (not last.endswith("\n")),
         "han": han,
+        "no_spaces": characters - spaces,
+        "paragraphs": paragraphs,
+        "longest": {"characters": longest, "line": longest_at},
+        **({"word": word, "times": times} if word else {}),
         "top": [{"word": word, "count": number} for word, number in common],
         "text": "\n".join(f"{word} {number}" for word, number in common),
     }
 
 
-def of_folder(written: str, top: int, endings: frozenset[str], without: frozenset[str]) -> dict[str, Any]:
+def of_folder(written: str, top: int, endings: frozenset[str], without: frozenset[str], word: str) -> dict[str, Any]:
     """The figures of all text files of a folder that a person of the project wrote, and those of each, most words
     first; with `endings` only of files whose names end so."""
     folder, name = place(written)
@@ -69,10 +85,8 @@ def of_folder(written: str, top: int, endings: frozenset[str], without: frozense
         if is_left_out(path, folder, without):
             continue
         if (not endings or path.suffix.lower() in endings) and (encoding := encoding_of(path)):
-            own = figures(lines_of(path, encoding), 1, counts)
-            each.append(
-                {"file": place(str(path))[1], **{key: own[key] for key in ("words", "characters", "lines", "han")}}
-            )
+            own = figures(lines_of(path, encoding), 1, counts, word)
+            each.append({"file": place(str(path))[1], **{key: own[key] for key in ADDED if key in own}})
     kind = "/".join(sorted({Path(file["file"]).suffix.lower() for file in each} or endings)) if endings else ""
     where = "" if folder == place(".")[0] else name
     names = sorted(place(path)[1] if path.startswith("/") else path for path in without)
@@ -83,7 +97,7 @@ def of_folder(written: str, top: int, endings: frozenset[str], without: frozense
         message = f"{where or '项目'} 里没有 {kind or '文本'} 文件" if CHINESE else ""
         raise SystemExit(message or f"there is no {kind or 'text'} file in {where or 'the project'}")
     each.sort(key=lambda file: (-file["words"], file["file"]))
-    total = {key: sum(file[key] for file in each) for key in ("words", "characters", "lines", "han")}
+    total = {key: sum(file[key] for file in each) for key in ADDED if key in each[0]}
     number = f"{len(each):,} 个 {kind} 文件" if kind else f"{len(each):,} 个文件"
     number = number if CHINESE else many(len(each), f"{kind} file".strip())
     source = f"{where or '整个项目'}（{number}）" if CHINESE else f"{where or 'the project'} ({number})"
@@ -91,6 +105,7 @@ def of_folder(written: str, top: int, endings: frozenset[str], without: frozense
     return {
         "source": source,
         **total,
+        **({"word": word} if word else {}),
         "top": [{"word": word, "count": number} for word, number in common],
         "files": len(each),
         "each": each[:LISTED],
@@ -122,22 +137,53 @@ def files(folder: Path) -> Iterator[Path]:
                 yield path
 
 
+def facts_of(data: dict[str, Any], about: str) -> list[str]:
+    """The clauses of what is asked for beside words, characters and lines."""
+    facts = []
+    if "no_spaces" in about:
+        number = data["no_spaces"]
+        facts.append(f"不含空白 {number:,} 个字符" if CHINESE else f"{many(number, 'character')} without spaces")
+    if "paragraphs" in about:
+        number = data["paragraphs"]
+        facts.append(f"{number:,} 段" if CHINESE else many(number, "paragraph"))
+    if "longest" in about and "longest" in data:
+        line, size = data["longest"]["line"], data["longest"]["characters"]
+        facts.append(
+            f"最长的是第 {line} 行，{size:,} 个字符"
+            if CHINESE
+            else f"line {line} is the longest, {many(size, 'character')}"
+        )
+    if "times" in data:
+        word, times = data["word"], data["times"]
+        facts.append(f"“{word}”出现 {times:,} 次" if CHINESE else f"“{word}” comes {many(times, 'time')}")
+    return facts
+
+
 def sentence(
-    words: int, han: int, characters: int, lines: int, top: list[dict[str, object]], source: str = "", **_: object
+    facts: list[str],
+    words: int,
+    han: int,
+    characters: int,
+    lines: int,
+    top: list[dict[str, object]],
+    source: str = "",
+    **_: object,
 ) -> str:
-    """The figures in the person's language."""
+    """The figures in the person's language, then the `facts`."""
     others = words - han
-    often = top[0]["word"] if top and top[0]["count"] != 1 else ""
+    often = top[0]["word"] if top and top[0]["count"] != 1 and not facts else ""
     if CHINESE:
         whole = f"{words:,} 个{'字词' if others else '汉字'}" if han else f"{words:,} 个单词"
         whole += f"（{han:,} 个汉字、{others:,} 个其他单词）" if han and others else ""
         summary = f"{whole}、{characters:,} 个字符、{lines:,} 行"
         summary += f"；出现最多的是“{often}”，{top[0]['count']:,} 次" if often else ""
+        summary = "；".join([summary, *facts])
         return f"{source}：{summary}" if source else summary
     whole = many(words, "word" if others or not han else "Chinese character")
     whole += f" ({many(han, 'Chinese character')} and {many(others, 'other word')})" if han and others else ""
     summary = f"{whole}, {many(characters, 'character')}, {many(lines, 'line')}"
     summary += f"; the most frequent is “{often}”, {top[0]['count']:,} times" if often else ""
+    summary = "; ".join([summary, *facts])
     return f"{source}: {summary}" if source else summary
 
 
@@ -189,6 +235,8 @@ def main() -> None:
     parser.add_argument("--endings", default="", help="only files with these endings, with commas between")
     parser.add_argument("--without", default="", help="files, folders and patterns to leave out, one a line")
     parser.add_argument("--by", default="", help="which list is wanted; all are in the answer")
+    parser.add_argument("--word", default="", help="a word whose occurrences are counted")
+    parser.add_argument("--about", default="", help="what the summary tells as well: no_spaces, paragraphs, longest")
     parser.add_argument("--top", type=int, default=10, help="how many frequent words to list")
     given = parser.parse_args()
     about: dict[str, object] = {}
@@ -204,13 +252,15 @@ def main() -> None:
         if not given.file and (given.folder or given.endings):
             endings = frozenset(filter(None, given.endings.lower().split(",")))
             without = frozenset(filter(None, given.without.split("\n")))
-            found = of_folder(given.folder or ".", given.top, endings, without)
+            found = of_folder(given.folder or ".", given.top, endings, without, given.word)
         else:
-            found = about | figures(lines, given.top)
+            found = about | figures(lines, given.top, None, given.word)
     except OSError as error:
         why = "不能读取" if CHINESE else "cannot be read"
         raise SystemExit(f"{error.filename!r} {why}: {error.strerror}") from error
-    sys.stdout.write(json.dumps({"summary": sentence(**found), **found}, ensure_ascii=False) + "\n")
+    sys.stdout.write(
+        json.dumps({"summary": sentence(facts_of(found, given.about), **found), **found}, ensure_ascii=False) + "\n"
+    )
 
 
 if __name__ == "__main__":
