@@ -43,7 +43,7 @@ def answer_of(place: Place, message: str) -> str:
         ("how many lines of app.log contain timeout", "; 2 lines with 'timeout'"),
         ("first and last timestamp of app.log", "; from 2026-09-01 10:00:00 to 2026-09-01 10:07:00"),
         ("errors after 10:02 in app.log", "this skill cannot limit or order its answer by 'after 10:02'"),
-        ("app.log 10点以后的错误", "这个技能不能按 '10点以后' 限定或排列结果"),
+        ("app.log 10点以后的错误", "这个技能不能按 '10点以后' 限定或排序"),
     ],
 )  # fmt: skip
 def test_the_fact_that_is_asked_for_is_told(place: Place, message: str, told: str) -> None:
