@@ -67,7 +67,8 @@ def test_sequences_of_requests_keep_to_the_document(contract_server: Served, tmp
 # TOL-13: "RESTful API", as its document describes it
 @pytest.mark.requirement("TOL-13")
 def test_every_answer_is_one_that_the_document_names(contract_server: Served, tmp_path: Path) -> None:
-    phases = ("--phases", "coverage,fuzzing", "--max-examples", "20")
+    # of 20 examples none after the 14th had an answer of a new kind (operation and status)
+    phases = ("--phases", "coverage,fuzzing", "--max-examples", "15")
     report = run(contract_server, tmp_path, *phases, "--exclude-path", EVENTS)
     assert report["test_cases"]["generated"] >= CASES
     streams = run(contract_server, tmp_path, *phases, "--include-path", EVENTS, seconds=2)

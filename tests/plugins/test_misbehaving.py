@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,7 @@ class Mine:
 def kernel_register_dispatchers(agents):
     return Mine()
 """
+Installing = Callable[[str, str], dict[str, str]]
 TURNS, ALL = ("ask", "serve", "mcp"), ("ask", "route", "serve", "mcp")
 
 
@@ -131,6 +132,13 @@ PLUGINS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "endpoint-exits": (ENDPOINT.replace("BODY", "sys.exit(3)").replace("PATH", "'/api/bad'"), ("serve",)),
     "endpoint-hangs": (ENDPOINT.replace("BODY", "time.sleep(600)").replace("PATH", "'/api/bad'"), ("serve",)),
 }
+# Those of one group touch different hooks, or hooks that ask every plugin
+TOGETHER: Sequence[Sequence[str]] = (
+    "import-raises import-interrupts sources-bad-item router-raises dispatcher-is-none precheck-exits tool-exits".split(),
+    "import-exits hook-misspelt agents-garbage router-garbage dispatcher-garbage finish-raises tool-garbage endpoint-exits".split(),
+    "import-hangs sources-hang router-hangs finish-hangs tool-hangs endpoint-hangs".split(),
+    "import-prints encoder-exits tool-prints".split(),
+)
 LISTED: Mapping[str, str] = {
     "import-misses": "import no_such_module",
     "sources-text": hook("kernel_register_sources", "return '/x'"),
@@ -165,7 +173,7 @@ def here(tmp_path: Path, home: Path, model: WireServer) -> Place:
 
 
 @pytest.fixture
-def with_plugin(tmp_path: Path) -> Callable[[str, str], dict[str, str]]:
+def with_plugin(tmp_path: Path) -> Installing:
     """Installs a package with the code of a plugin, and returns the environment that has it."""
 
     def put(name: str, code: str) -> dict[str, str]:
@@ -240,34 +248,44 @@ def mcp(here: Place, env: Mapping[str, str]) -> str:
     return errors.read_text()
 
 
-COMMANDS: Mapping[str, Callable[[Place, Mapping[str, str]], str]] = {
-    "ask": ask,
-    "route": route,
-    "serve": serve,
-    "mcp": mcp,
-}
+def told(err: str, name: str) -> bool:
+    """Whether the plugin is named, with all its failures told once."""
+    lines = [line for line in err.splitlines() if line.startswith(f"plugin {name} failed in ")]
+    assert len(lines) == len(set(lines)), err
+    return bool(lines)
 
 
 @pytest.mark.sample(4)
-@pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("name", PLUGINS)
-def test_a_command_works_and_names_the_plugin_that_fails(
-    here: Place, with_plugin: Callable[[str, str], dict[str, str]], name: str, command: str
-) -> None:
+def test_a_command_works_and_names_the_plugin_that_fails(here: Place, with_plugin: Installing, name: str) -> None:
     code, named = PLUGINS[name]
-    err = COMMANDS[command](here, with_plugin(name, code))
-    lines = [line for line in err.splitlines() if line.startswith(f"plugin {name} failed in ")]
-    assert bool(lines) == (command in named), err
-    assert len(lines) == len(set(lines)), "a failure is told once"
+    assert told(ask(here, with_plugin(name, code)), name) == ("ask" in named)
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("command", [route, serve, mcp])
+@pytest.mark.parametrize("together", TOGETHER, ids=["raise", "garbage", "hang", "print"])
+def test_every_command_works_and_names_each_of_the_plugins_that_fail(
+    here: Place, with_plugin: Installing, together: Sequence[str], command: Callable[[Place, Mapping[str, str]], str]
+) -> None:
+    env: dict[str, str] = {}
+    for name in together:
+        env |= with_plugin(name, PLUGINS[name][0])
+    err = command(here, env)
+    assert {name: told(err, name) for name in together} == {
+        name: command.__name__ in PLUGINS[name][1] for name in together
+    }, err
+
+
+def test_every_plugin_is_tried_with_every_command() -> None:
+    assert sorted(name for names in TOGETHER for name in names) == sorted(PLUGINS)
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "name", [*LISTED, *(name for name in PLUGINS if name.startswith(("import", "router", "hook")))]
 )
-def test_plugin_list_shows_the_package_and_what_fails(
-    here: Place, with_plugin: Callable[[str, str], dict[str, str]], name: str
-) -> None:
+def test_plugin_list_shows_the_package_and_what_fails(here: Place, with_plugin: Installing, name: str) -> None:
     code = LISTED[name] if name in LISTED else PLUGINS[name][0]
     done = here.run("plugin", "list", "--json", env=with_plugin(name, code))
     (one,) = [row for row in done.document["details"] if row["name"] == name]
@@ -277,9 +295,7 @@ def test_plugin_list_shows_the_package_and_what_fails(
 
 
 @pytest.mark.parametrize("left_out", ["off", "other, import-hangs"])
-def test_navigator_plugins_leaves_a_plugin_out(
-    here: Place, with_plugin: Callable[[str, str], dict[str, str]], left_out: str
-) -> None:
+def test_navigator_plugins_leaves_a_plugin_out(here: Place, with_plugin: Installing, left_out: str) -> None:
     env = {**with_plugin("import-hangs", PLUGINS["import-hangs"][0]), "NAVIGATOR_PLUGINS": left_out}
     done = here.run("route", "--json", TEXT, env=env)
     assert (done.code, done.document["entity"], done.err) == (0, "greeter", "")
@@ -308,7 +324,7 @@ def kernel_register_commands(root):
 
 @pytest.mark.parametrize(("how", "code"), [("greet", 0), ("exit", 7), ("fail", 1)])
 def test_a_command_of_a_plugin_has_stdout_and_its_own_exit_code(
-    here: Place, with_plugin: Callable[[str, str], dict[str, str]], how: str, code: int
+    here: Place, with_plugin: Installing, how: str, code: int
 ) -> None:
     done = here.run("hello", how, env=with_plugin("speaks", COMMAND))
     assert (done.code, done.out) == (code, "hello\n")
@@ -316,9 +332,7 @@ def test_a_command_of_a_plugin_has_stdout_and_its_own_exit_code(
 
 
 @pytest.mark.wide
-def test_plugin_list_shows_commands_that_are_dropped(
-    here: Place, with_plugin: Callable[[str, str], dict[str, str]]
-) -> None:
+def test_plugin_list_shows_commands_that_are_dropped(here: Place, with_plugin: Installing) -> None:
     done = here.run("plugin", "list", "--json", env=with_plugin("speaks", COMMAND))
     assert [failure["error"] for failure in done.document["failures"]] == [
         "TypeError: str is not a click command with a name",
@@ -327,9 +341,7 @@ def test_plugin_list_shows_commands_that_are_dropped(
 
 
 @pytest.mark.wide
-def test_doctor_names_a_plugin_whose_router_fails(
-    here: Place, with_plugin: Callable[[str, str], dict[str, str]]
-) -> None:
+def test_doctor_names_a_plugin_whose_router_fails(here: Place, with_plugin: Installing) -> None:
     done = here.run("doctor", "--json", env=with_plugin("odd", PLUGINS["router-raises"][0]))
     (one,) = [finding for finding in done.document["findings"] if finding["what"] == "plugins"]
     assert (one["state"], "odd in kernel_register_routers: ValueError" in one["detail"]) == ("damaged", True)
