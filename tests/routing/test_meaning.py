@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -12,8 +11,7 @@ from msgspec.structs import replace
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import KernelError
 from navigator_kernel.model_ports import Encoder
-from navigator_kernel.routing import meaning as meaning_module
-from navigator_kernel.routing.entries import Entry, entry_of
+from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import PLAIN, SemanticRanker
 from navigator_kernel.routing.ranker import EVIDENCE, MEASURED, OFFERED, ScoredCandidate, Way, bands, shipped
@@ -207,36 +205,6 @@ def test_rows_that_count_no_more_crowd_none_out(meaning: SemanticRanker) -> None
     assert meaning.index.view is not None
     assert len(meaning.index.view.head.dead) >= 64
     assert {one.name for one in meaning.judged("join file 3 to file 4", 50).candidates} == {one.id for one in held}
-
-
-def test_an_entry_is_built_only_for_a_new_skill_or_a_skill_with_a_new_lesson(
-    tmp_path: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A new skill or lesson costs one entry, however many other skills there are."""
-    told: list[str] = []
-
-    def telling(skill: SkillDef, learned: Sequence[str] = ()) -> Entry:
-        told.append(skill.name)
-        return entry_of(skill, learned)
-
-    monkeypatch.setattr(meaning_module, "entry_of", telling)
-    lessons: dict[str, tuple[str, ...]] = {}
-    held = SemanticRanker(
-        RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), encoder), lessons=lambda: dict(lessons)
-    )
-    skills = tuple(SkillDef(name=name, description=text, path=tmp_path, folder=None) for name, text in TOLD.items())
-    held.retrieve(skills[:-1], "merge these pdf files", 3)
-    assert told == list(TOLD)[:-1]
-    told.clear()
-    assert first(held.retrieve(skills, "the weather forecast for Oslo", 3)) == "weather-report"
-    assert told == ["weather-report"]
-    told.clear()
-    lessons["recipe-finder"] = ("quarterly synergy gala",)
-    assert first(held.retrieve(skills, "quarterly synergy gala", 3)) == "recipe-finder"
-    assert told == ["recipe-finder"]
-    told.clear()
-    assert "pdf-merge" not in {one.name for one in held.retrieve(skills[1:], "merge these pdf files", 3).candidates}
-    assert told == []
 
 
 def test_a_search_by_words_looks_at_no_vector_and_takes_as_many_as_are_asked_for(

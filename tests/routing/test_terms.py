@@ -35,12 +35,3 @@ def test_a_text_has_the_terms_of_its_runs_of_letters_and_digits() -> None:
         text = "".join(chance.choices(LETTERS, k=chance.randint(1, 12)))
         runs = words_module._RUNS.findall(unicodedata.normalize("NFKC", text))
         assert terms(text) == [term for run in runs for term in words_module._of_run(run)]
-
-
-def test_the_cache_of_terms_stays_within_its_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words_module, "_KEPT", 5)
-    monkeypatch.setattr(words_module, "_TERMS", words_module._Terms())
-    text = " ".join([*(f"word{at}" for at in range(12)), "中" * 100])
-    assert terms(text) == terms(text) == [*(f"word{at}" for at in range(12)), *["中中"] * 99]
-    assert len(words_module._TERMS) <= 5
-    assert "中" * 100 not in words_module._TERMS

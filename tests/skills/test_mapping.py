@@ -10,10 +10,8 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.cli.main import run
 from navigator_kernel.errors import Damaged
-from navigator_kernel.skills.source import mapping as mapping_module
 from navigator_kernel.skills.source.mapping import BEGIN, END, Row, SkillMapping
 from navigator_kernel.text import fold
 from tables import cases
@@ -160,19 +158,6 @@ def test_a_hostile_file_is_read_in_time(tmp_path: Path) -> None:
     start = time.process_time()
     held.find("a")
     assert time.process_time() - start < 2
-
-
-@pytest.mark.requirement("LIF-14", "SEN-6")
-def test_a_second_look_up_does_not_read_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held, reads = mapping(tmp_path, TABLE, OLD), list[Path]()
-
-    def counted(path: Path, limit: int) -> bytes:
-        reads.append(path)
-        return read_bounded(path, limit)
-
-    monkeypatch.setattr(mapping_module, "read_bounded", counted)
-    assert [held.find(name) is not None for name in ("web", "xlsx", "nothing", "web")] == [True, True, False, True]
-    assert sorted(reads) == sorted(held._paths)
 
 
 @pytest.mark.requirement("X-42")

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from navigator_kernel.skills.formats import frontmatter
 from navigator_kernel.skills.formats.manifest import read_manifest
-from tables import cases
 
 PIECES = [
     *("name", "a", "Z9", "中文", "é", "é", "true", "null", "1", "0x1F", "1e3", "2024-01-01", "~", "=", "y", "www"),
@@ -44,11 +43,6 @@ def test_frontmatter_read_without_the_parser_equals_the_parsers_result(head: str
     easy = frontmatter._easy(head)
     if easy is not None:
         assert easy == frontmatter._from_events(head), "value, lines and plain values"
-
-
-@cases("head")
-def test_a_usual_head_is_read_without_a_parser(head: str) -> None:
-    assert frontmatter._easy(head) is not None
 
 
 def test_a_usual_manifest_needs_no_parser_loaded() -> None:
