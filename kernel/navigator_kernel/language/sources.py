@@ -10,7 +10,7 @@ from pathlib import Path
 from navigator_kernel.text import lazy_compile
 
 _PART = lazy_compile(r"<<(\w+)>>")
-SOURCES: dict[str, dict[str, str]] = {"clauses": {}, "targets": {}, "stated": {}}
+SOURCES: dict[str, dict[str, str]] = {"clauses": {}, "targets": {}, "stated": {}, "orders": {}}
 
 for _name, _sources in SOURCES.items():
     for _line in Path(__file__).with_name(f"{_name}.tsv").read_text("utf-8").splitlines()[1:]:
