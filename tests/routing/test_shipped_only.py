@@ -65,3 +65,25 @@ def test_few_near_misses_are_taken(language: str, decided: Decided) -> None:
 @pytest.mark.requirement("X-45")
 def test_one_word_in_common_is_not_enough(place: Routing) -> None:
     assert not takes(place.decide("link me to a good song"))
+
+
+@pytest.mark.requirement("X-45")
+@pytest.mark.parametrize(
+    "text", ["merge a.pdf and b.pdf", "合并 a.pdf 和 b.pdf", "compress a.pdf and c.mp3", "把 talk.mp3 拆分成章节"]
+)
+def test_nothing_is_offered_for_a_kind_of_file_that_no_skill_speaks_of(place: Routing, text: str) -> None:
+    assert place.decide(text).kind == "direct"
+
+
+@pytest.mark.requirement("X-45")
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("commit a.pdf to git", "git-workflow"),
+        ("show the columns of sales.xlsx", "csv-report"),
+        ("review a.pdf", "code-review"),
+    ],
+)
+def test_a_skill_that_speaks_of_the_kind_or_is_named_is_still_offered(place: Routing, text: str, name: str) -> None:
+    decision = place.decide(text)
+    assert name in {decision.entity, *decision.options}

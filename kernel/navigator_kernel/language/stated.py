@@ -439,6 +439,8 @@ _ENDINGS = {
     "video|视频": ".mp4 .mov .mkv .webm .avi", "audio|音频": ".mp3 .wav .flac .ogg .m4a",
 }  # fmt: skip
 _OF_KIND = {word: endings.split() for words, endings in _ENDINGS.items() for word in words.split("|")}
+# Kinds whose files are no text
+_MEDIA = ("pdf", "docx", "xlsx", "pptx", "zip", "image", "video", "audio")
 _KINDS = "|".join(sorted(map(re.escape, _OF_KIND), key=len, reverse=True))
 _FILES_OF_KIND = lazy_compile(
     rf"(?<![\w./*-])(?:\*?\.)?(?P<english>{_KINDS})(?:[ -](?:source|script|code))?[ ]files(?![\w-])"
@@ -454,6 +456,14 @@ _LISTED_KINDS = lazy_compile(
     rf"(?:\s?(?:,\s?(?:and|or)\s|[,/&、和与及]|(?:and|or)(?=\s))\s?\.?(?:{_KINDS})){{0,5}})"
     r"(?:[ -](?:source|script|code))?(?:\s?(?:源|源码|代码|脚本)?文件|\s?files?(?![\w-])|(?:(?<=image)|(?<=photo)|(?<=video)|(?<=picture)|(?<=notebook))s(?![\w-])|(?<=[图照视音][片像频]))"
 )
+
+
+def media(ending: str) -> Sequence[str]:
+    """What a file with this ending is called, if it is no text: `png` is an `image`, a `picture`, 图片. A `word` is also
+    something else."""
+    if not any(f".{ending}" in _OF_KIND[kind] for kind in _MEDIA):
+        return ()
+    return [ending, *(kind for kind, endings in _OF_KIND.items() if f".{ending}" in endings and kind != "word")]
 
 
 def kinds_of_files(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:

@@ -339,7 +339,8 @@ def banded(weighed: Weighed, limits: Bands, boldness: Boldness, k: int) -> Retri
         return replace(retrieval, band="route", reason="example" if weighed.same else "leader")
     offer = limits.offer_long if weighed.query.length >= LONG else limits.offer
     offer = max(offer, ASKED) if weighed.query.asks else offer
-    if weighed.among < (offer if wanted >= limits.want else limits.likely):
+    unread = weighed.query.foreign and not weighed.candidates[0].numbers[_NAMED]
+    if unread or weighed.among < (offer if wanted >= limits.want else limits.likely):
         return replace(retrieval, reason="unlikely") if wanted >= limits.want else retrieval
     best = weighed.candidates
     names = tuple(each.row.id for each, odd in zip(best[:OFFERED], odds, strict=False) if odd >= NEAR)

@@ -106,7 +106,8 @@ class ScoredCandidate(Struct, frozen=True):
 class Query(Struct, frozen=True):
     """What a message asks for, which rows are measured against: its text, the number of its content terms, its stems,
     rarest first, each with one of its words, and the rows that were found by them, in every field and in the body
-    alone. `known` is the share of its stems that some skill has."""
+    alone. `known` is the share of its stems that some skill has; `foreign` says that all files in it are of kinds that
+    are no text and that no skill speaks of."""
 
     text: str
     message: str
@@ -116,6 +117,7 @@ class Query(Struct, frozen=True):
     by_words: Mapping[int, float]
     by_body: Mapping[int, float]
     known: float
+    foreign: bool = False
 
     @property
     def asks(self) -> bool:
@@ -139,7 +141,8 @@ class Ranker:
         """Searches once for what the message asks for."""
         asks = asked_for(message)
         text = _FILE_TYPE.sub(self._known_type, asks) if len(content_terms(_FILE_TYPE.sub("", asks))) > 1 else asks
-        return replace(self._search(text), message=message)
+        types = {kind.lower() for kind in _FILE_TYPE.findall(asks)}
+        return replace(self._search(text), message=message, foreign=bool(types) and all(map(self._is_foreign, types)))
 
     def _searched(self, text: str) -> Query:
         content = content_terms(text)
@@ -167,6 +170,12 @@ class Ranker:
             shares |= dict.fromkeys(new, ALIKE)
             mass += ALIKE * max(map(self._rare, new), default=0.0)
         return shares, mass
+
+    def _is_foreign(self, ending: str) -> bool:
+        from navigator_kernel.language.stated import media
+
+        names = media(ending)
+        return bool(names) and not any(map(self._is_known, self._view.words.stems(names)))
 
     def _known_type(self, mark: re.Match[str]) -> str:
         """The mark of a file's type as it is, or nothing if no skill has that word."""
