@@ -59,7 +59,7 @@ def lifecycle_of(project: Project) -> Lifecycle:
         deps=ProjectDeps(project, writer),
         state=project.state.folder,
         state_writer=project.state_writer,
-        shipped=shipped_digests(),
+        shipped=project.shipped,
         agreed=Agreed(),
         roots=lambda: [one for one in project.roots if one.type == "skill"],
         marketplace=marketplace_address,

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from navigator_kernel.model_ports import Encoder
     from navigator_kernel.ports import (
         Agent,
-        AgentPorts,
         Clock,
         Dispatcher,
         DispatchPorts,
@@ -426,7 +425,7 @@ class Project:
         return ResourceCatalogue(
             roots=self.roots,
             disabled=lambda: read_switches(state).disabled,
-            shipped=shipped_digests(),
+            shipped=self.shipped,
             kept=ManifestStore(kept / f"{name}.json", lambda: private_writer(kept)),
             agreed=Agreed(),
         )
@@ -439,6 +438,22 @@ class Project:
 
         seen, shipped, own = (folder / MAPPING for folder in (user_state(), shipped_home().docs, self.root / "docs"))
         return SkillMapping([seen, shipped], named=None if own.resolve() == shipped.resolve() else own)
+
+    @part
+    def shipped(self) -> Mapping[str, str]:
+        """`<skill>` and `bin/<script>.py` → digest, of this release."""
+        return shipped_digests()
+
+    @property
+    def release(self) -> Path:
+        """The folder of this release's scripts."""
+        return shipped_home().bin
+
+    def record_use(self, skill: str) -> None:
+        """Adds one use of a skill, for the bonus in a search (LIF-16)."""
+        from navigator_kernel.skills.catalog.switches import add_use
+
+        add_use(self.state.folder, skill, self.state_writer)
 
     @part
     def scripts(self) -> Mapping[str, Path]:
@@ -583,36 +598,19 @@ class Project:
 
     # Agents
 
-    @part
-    def agent_ports(self) -> AgentPorts:
-        """The services of agents; processes that they start go through the gate."""
-        from navigator_kernel.ports import AgentPorts
+    def answer(self, script: str, args: Sequence[str]) -> tuple[int, str] | None:
+        """The exit code and the output of a script that the kernel answers itself; None for any other."""
+        if script != "doctor":
+            return None
+        from navigator_kernel.bootstrap.health import answered  # imported only on request
 
-        def doctor(args: Sequence[str]) -> tuple[int, str]:
-            from navigator_kernel.bootstrap.health import answered  # imported only on request
-
-            return answered(self, args)
-
-        return AgentPorts(
-            root=self.root,
-            catalogue=self.catalogue,
-            sandbox=self.sandbox,
-            consents=self.consents,
-            lifecycle=self.lifecycle,
-            mcp=self.mcp,
-            clock=self.clock,
-            scripts=self.scripts,
-            shipped=shipped_digests(),
-            workspace=self.workspace,
-            release=shipped_home().bin,
-            answers={"doctor": doctor},
-        )
+        return answered(self, args)
 
     @part
     def _agents(self) -> tuple[Mapping[str, Agent], Mapping[str, str]]:
         from navigator_kernel.bootstrap.plugin_parts import agents_of
 
-        return agents_of(self.plugins.plugins, self.agent_ports)
+        return agents_of(self.plugins.plugins, self)
 
     @property
     def agents(self) -> Mapping[str, Agent]:
