@@ -17,8 +17,8 @@ import navigator_kernel
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.entry_points import OWN, Installed, entry_points
 from navigator_kernel.adapters.files.writer import Stamp, make_private, stamp
-from navigator_kernel.adapters.stores.project_state import BOX, PrivateWriter, ProjectState, make_home
-from navigator_kernel.config.project_root import foreign, is_project, is_usable, nearest
+from navigator_kernel.adapters.stores.project_state import PrivateWriter, ProjectState, make_home
+from navigator_kernel.config.project_root import foreign, is_usable, nearest
 from navigator_kernel.config.settings import user_file, user_state
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.text import clean, lazy_compile
@@ -80,14 +80,6 @@ def find_root(start: Path, named: str | None = None) -> Path:
 def project_state(root: Path) -> ProjectState:
     """The person's own state of the project at `root`: outside the project, keyed by its identity (X-43)."""
     return ProjectState(user_state(), root, SystemClock().now)
-
-
-def box_of(root: Path) -> Path:
-    """The folder for the logs and files of work in `root`: the project's `mybox`, or the person's own state (X-42) for
-    a folder that is not a project, in which nothing is written, and for one that this person cannot write to."""
-    box = root / BOX
-    is_open = os.access(box if box.is_dir() else root, os.W_OK | os.X_OK)
-    return box if is_open and is_project(os.path.realpath(root)) else project_state(root).folder / BOX
 
 
 def private_writer(folder: Path) -> PrivateWriter:

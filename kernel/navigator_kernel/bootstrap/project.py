@@ -16,7 +16,6 @@ from navigator_kernel.adapters.stores.project_state import BOX, PrivateWriter, P
 from navigator_kernel.bootstrap.places import (
     MAPPING,
     Agreed,
-    box_of,
     installed_plugins,
     memory_subject,
     open_consents,
@@ -28,6 +27,7 @@ from navigator_kernel.bootstrap.places import (
     standing_places,
     tool_file,
 )
+from navigator_kernel.config.project_root import is_project
 from navigator_kernel.config.settings import Settings, load_settings, user_file, user_state
 from navigator_kernel.digests import blake2b
 from navigator_kernel.errors import Busy, KernelError, NotFound, NotLoadable
@@ -173,8 +173,11 @@ class Project:
 
     @part
     def box(self) -> Path:
-        """The folder of logs and of runs' files."""
-        return box_of(self.root)
+        """The folder of logs and of runs' files: the project's `mybox`, or the person's own state (X-42) for a folder
+        that is not a project, in which nothing is written, and for one that this person cannot write to."""
+        box = self.root / BOX
+        is_open = os.access(box if box.is_dir() else self.root, os.W_OK | os.X_OK)
+        return box if is_open and is_project(os.path.realpath(self.root)) else self.state.folder / BOX
 
     @part
     def box_writer(self) -> FolderWriter:
@@ -224,13 +227,10 @@ class Project:
 
     # What is stored
 
-    def redact(self, value: Any) -> Any:
-        """The value without secrets: those of this process's environment and of MCP servers' settings, and text that
-        looks like one."""
-        return self._redact(value)
-
     @part
-    def _redact(self) -> Callable[[Any], Any]:
+    def redact(self) -> Callable[[Any], Any]:
+        """A function from a value to the value without secrets: those of this process's environment and of MCP
+        servers' settings, and text that looks like one."""
         from navigator_kernel.adapters.secrets.redaction import SHORTEST, Redactor, secrets_of
 
         environments: list[Mapping[str, str]] = [os.environ]
@@ -475,17 +475,16 @@ class Project:
         if self.settings.encoder == "off":
             return None
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a second thread saves 1 ms of 2, or loses 60 if it is busy
-        brought = None if self._brought is None else self._plugins_encoder(self._brought)
-        if brought is not None or not installed():
-            return brought
+        if (brought := self._brought) is not None:
+            from navigator_kernel.bootstrap.plugin_parts import encoder_of
+
+            if (encoder := encoder_of(brought.plugins, self.root)) is not None:
+                return encoder
+        if not installed():
+            return None
         kept = user_state() / "cache" / "encoders"
         own = UseEncoder(kept, lambda: private_writer(kept))
         return KeptVectors(own, kept, lambda: private_writer(kept))
-
-    def _plugins_encoder(self, brought: LoadedPlugins) -> Encoder | None:
-        from navigator_kernel.bootstrap.plugin_parts import encoder_of
-
-        return encoder_of(brought.plugins, self.root)
 
     @part
     def meaning(self) -> SemanticRanker:
@@ -513,12 +512,11 @@ class Project:
     @part
     def router(self) -> Router:
         """The kernel's own router, or a plugin's if one provides it."""
-        return self.own_router if self._brought is None else self._plugins_router(self._brought)
+        if (brought := self._brought) is not None:
+            from navigator_kernel.bootstrap.plugin_parts import router_of
 
-    def _plugins_router(self, brought: LoadedPlugins) -> Router:
-        from navigator_kernel.bootstrap.plugin_parts import router_of
-
-        return router_of(brought.plugins, self.catalogue, self.own_router)
+            return router_of(brought.plugins, self.catalogue, self.own_router)
+        return self.own_router
 
     # Processes
 
@@ -683,23 +681,21 @@ class Project:
     @part
     def models(self) -> ModelRegistry | None:
         """The configured models; None if no model is set."""
-        from navigator_kernel.bootstrap.models import ModelRegistry
+        if self.settings.models.default:
+            from navigator_kernel.bootstrap.models import ModelRegistry
 
-        if not self.settings.models.default:
-            return None
-        return ModelRegistry(self.settings.models, stays=self._stays)
+            return ModelRegistry(self.settings.models, stays=self._stays)
+        return None
 
     @part
     def judge(self) -> ModelJudge | None:
         """What asks a model to choose a skill; None if no model may choose, or there is none."""
-        if self.models is None or self.settings.router == "local_only":
-            return None
-        return self._judge_with(self.models)
+        models, way = self.models, self.settings.router
+        if models is not None and way != "local_only":
+            from navigator_kernel.routing.phase_one import ModelJudge
 
-    def _judge_with(self, models: ModelRegistry) -> ModelJudge:
-        from navigator_kernel.routing.phase_one import ModelJudge
-
-        return ModelJudge(models.chain, self.catalogue, "llm_only" if self.settings.router == "llm_only" else "cascade")
+            return ModelJudge(models.chain, self.catalogue, "llm_only" if way == "llm_only" else "cascade")
+        return None
 
     def specialist(self, before: Session, spent: Spent) -> Specialist | None:
         """What lets a model work on the orders of one turn; None if there is no model. `before` is the session before

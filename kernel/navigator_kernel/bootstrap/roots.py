@@ -39,7 +39,14 @@ def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ..
                 # The person's own, or the person has agreed to others' files in the project
                 if _is_folder(folder) and (all(map(is_own, places)) or foreign(str(root))):
                     found.append(Root(path=Path(folder), level="project"))
-    found += [Root(path=path / "skills", level="user") for path in _own_folders(home)]
+    # The person's folders of hosts. Sources: the pages on skills of Codex, Copilot CLI, Cursor, opencode, goose, Amp,
+    # Qwen Code, Kimi Code and Windsurf, and the hosts of the npm package skills
+    named = ("CODEX_HOME", "COPILOT_HOME", "QWEN_HOME", "KIMI_CODE_HOME")
+    settings = _place("XDG_CONFIG_HOME", home / ".config")
+    own = [home / host for host in (*HOSTS, ".copilot", ".codeium/windsurf")]
+    own += [_place(name, home / ".codex") for name in named]
+    own += [settings / name for name in ("opencode", "goose", "agents", "amp")]
+    found += [Root(path=path / "skills", level="user") for path in own]
     found += _claude_plugins(home / ".claude", root)
     found += _other_plugins(_place("CODEX_HOME", home / ".codex"), home / ".gemini")
     found += [Root(path=path, level="plugin") for path in plugins]
@@ -54,16 +61,6 @@ def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ..
     for item in found:
         kept.setdefault((os.path.realpath(item.path), item.type), item)
     return tuple(kept.values())
-
-
-def _own_folders(home: Path) -> Iterator[Path]:
-    """The person's folders of hosts that have `skills` below them. Sources: the pages on skills of Codex, Copilot CLI,
-    Cursor, opencode, goose, Amp, Qwen Code, Kimi Code and Windsurf, and the hosts of the npm package skills."""
-    yield from (home / host for host in HOSTS)
-    yield from (home / ".copilot", home / ".codeium/windsurf")
-    yield from (_place(name, home / ".codex") for name in ("CODEX_HOME", "COPILOT_HOME", "QWEN_HOME", "KIMI_CODE_HOME"))
-    settings = _place("XDG_CONFIG_HOME", home / ".config")
-    yield from (settings / name for name in ("opencode", "goose", "agents", "amp"))
 
 
 def _place(name: str, usual: Path) -> Path:
