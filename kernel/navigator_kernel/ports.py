@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
     from navigator_kernel.adapters.clock import TimedIds
     from navigator_kernel.adapters.files.writer import FolderWriter
-    from navigator_kernel.adapters.stores.journal import SqliteJournal
     from navigator_kernel.adapters.stores.lessons import Lessons as Lessons
-    from navigator_kernel.adapters.stores.preferences import Preferences
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.events import ApprovalRequested, Event
     from navigator_kernel.model_ports import Encoder
@@ -218,10 +216,8 @@ if TYPE_CHECKING:  # parts of which there is one kind: each name is that of a cl
     Consents: TypeAlias = ConsentStore
     Executor: TypeAlias = SkillExecutor
     Ids: TypeAlias = TimedIds
-    Journal: TypeAlias = SqliteJournal
     Kernel: TypeAlias = Project
     KnownSkills: TypeAlias = SkillMapping
-    MemorySearch: TypeAlias = Preferences
     Writer: TypeAlias = FolderWriter
 else:
     AgentPorts = object  # for plugins that import the name

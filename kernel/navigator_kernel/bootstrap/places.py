@@ -98,12 +98,11 @@ def open_consents(audit: Audit | None = None, shared: SharedStores | None = None
     return ConsentStore(folder / "trust.json", writer, SystemClock(), audit or NullAudit(), shared)
 
 
-class Agreed:
+class Agreed(Struct):
     """The permanent consents; read again when their file changes."""
 
-    def __init__(self) -> None:
-        self._seen: Stamp | None = None
-        self._subjects: frozenset[str] = frozenset()
+    _seen: Stamp | None = None
+    _subjects: frozenset[str] = frozenset()
 
     def __call__(self) -> frozenset[str]:
         seen = stamp(user_state() / "trust.json")

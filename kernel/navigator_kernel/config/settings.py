@@ -179,9 +179,10 @@ def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mappi
     for key in SCALARS:
         variable = f"NAVIGATOR_{key.upper().replace('.', '_')}"
         levels = {"flag": (flags or {}).get(key), "environment": env.get(variable)}
-        levels |= {"project": _scalar(project, key), "user": _scalar(user, key)}
+        *above, field_name = key.split(".")
+        levels |= {"project": _table(project, *above).get(field_name), "user": _table(user, *above).get(field_name)}
         origin = next((name for name, value in levels.items() if value is not None), "default")
-        values[field_of(key)] = checked(key, levels[origin]) if origin != "default" else SCALARS[key][1]
+        values[field_name] = checked(key, levels[origin]) if origin != "default" else SCALARS[key][1]
         origins[key] = origin
     hosts = _table(user, "hosts")
     servers: Mapping[str, McpServer] = {}
@@ -234,11 +235,6 @@ def _unread(table: Mapping[str, Any], known: Collection[str], above: str = "") -
 def field_of(key: str) -> str:
     """The field of Settings for the setting `key`."""
     return key.rpartition(".")[2]
-
-
-def _scalar(table: Mapping[str, Any], key: str) -> Any:
-    *above, last = key.split(".")
-    return _table(table, *above).get(last)
 
 
 def _servers(root: Path, own: Path, configured: Mapping[str, Any]) -> tuple[Mapping[str, McpServer], tuple[str, ...]]:

@@ -200,7 +200,7 @@ def _prepared(job: Job, rung: SandboxBackend) -> Iterator[Contained]:
         argv, fd = launch({**spec, **rung.wrap([program, *job.argv[1:]], allowed)})
         held_open.callback(os.close, fd)
         running = _Running(allowed, opener)
-        held_open.callback(running.remove_group)
+        held_open.callback(lambda: running.group and running.group.remove())
         yield Contained(argv, (fd, gate), running.started, running.exceeded)
 
 
@@ -223,10 +223,6 @@ class _Running(Struct):
         if self.group is not None and self.group.is_out_of_memory():
             return "memory"
         return exceeded(self.held, self.pid, self.hidden)
-
-    def remove_group(self) -> None:
-        if self.group is not None:
-            self.group.remove()
 
 
 def _threads(allowed: Confinement) -> int:

@@ -141,13 +141,22 @@ async def begin(packet: Packet, delivery: DispatchDeps, emit: Emit) -> StartedSt
     shown, report = packet.to_dict(), None
     shown["params"]["optional"].pop(PROGRESS, None)  # the log has it already
     started = emit(StepStarted(agent=packet.agent, packet=shown), step=packet.context.step)
-    kind = _announce(packet, delivery, emit, started.seq)
+    name, kind = _skill_name(packet), ""
+    if name:  # the last stages of the funnel: loaded and active
+        kind, digest = delivery.describe(packet.task_spec.target)
+        emit(SkillLoaded(skill=name, kind=kind, digest=digest), step=packet.context.step, parent=started.seq)
+        activated = SkillActivated(skill=name, agent=packet.agent, digest=digest)
+        emit(activated, step=packet.context.step, parent=started.seq)
+    elif packet.agent != KERNEL:
+        call = packet.context.idempotency_key
+        called = ToolCallStarted(call=call, tool=_tool(packet), args=dict(packet.params.required))
+        emit(called, step=packet.context.step, parent=started.seq)
     if kind == "B" and delivery.specialist is None and not delivery.shows_prompts:  # only a model can carry it out
         # The report on a prompt skill without a model: nothing was done, and what can be done about it
-        skill, language = _skill_name(packet), packet.context.language
+        language = packet.context.language
         ways = [say(way, language) for way in ("prompt.way_model", "prompt.way_host", "prompt.way_show")]
-        data = {"skill": skill, "kind": "B", "required": ["model"], "optional": [], "reason": "no_model", "ways": ways}
-        summary = say("prompt.unworked", language, skill=skill)
+        data = {"skill": name, "kind": "B", "required": ["model"], "optional": [], "reason": "no_model", "ways": ways}
+        summary = say("prompt.unworked", language, skill=name)
         meta = Meta(agent="skills", time=0, ts=delivery.clock.now())
         report = Report(state="pending", summary=summary, meta=meta, data=data, private=False)
     elif packet.agent != KERNEL:
@@ -268,23 +277,6 @@ def _matches(value: Any, schema: Mapping[str, Any]) -> bool:
     return all(name in value for name in schema.get("required", ())) and all(
         _matches(value[name], rule) for name, rule in inner.items() if name in value
     )
-
-
-def _announce(packet: Packet, delivery: DispatchDeps, emit: Emit, parent: int) -> str:
-    """Emits the last stages of the funnel, loaded and active, or the tool call of another agent. Returns the kind of
-    the skill; empty for another agent."""
-    name = _skill_name(packet)
-    if name:
-        kind, digest = delivery.describe(packet.task_spec.target)
-        emit(SkillLoaded(skill=name, kind=kind, digest=digest), step=packet.context.step, parent=parent)
-        activated = SkillActivated(skill=name, agent=packet.agent, digest=digest)
-        emit(activated, step=packet.context.step, parent=parent)
-        return kind
-    if packet.agent != KERNEL:
-        call = packet.context.idempotency_key
-        started = ToolCallStarted(call=call, tool=_tool(packet), args=dict(packet.params.required))
-        emit(started, step=packet.context.step, parent=parent)
-    return ""
 
 
 _KINDS_OF_ERROR = frozenset({"type", "code", "exit_code", "status", "elapsed", "limit"})

@@ -12,7 +12,7 @@ from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFoun
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.parameters import is_there
 from navigator_kernel.language.wording import COLON, because, between, say
-from navigator_kernel.text import Language, cut_text, escape_controls, lazy_compile, shorten
+from navigator_kernel.text import cut_text, escape_controls, lazy_compile, shorten
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.packet import Meta, Packet, Report, State
 from navigator_kernel.values.reply import Notice, Reply, Sections
@@ -358,12 +358,6 @@ def _sections(
     for packet in (step.packets[0] for step in plan.steps[: len(reports)]):  # in the form of PKT-1 and PKT-7
         prompt = packet.params.value("prompt") or f"{packet.task_spec.operation} {packet.task_spec.target}"
         actions.append(f'Task(subagent_type="{packet.agent}", prompt="{prompt}")')
-    return Sections(
-        logic_trace=tuple(trace), action_vector=tuple(actions), state_update=tuple(_updates(reports, session, language))
-    )
-
-
-def _updates(reports: Sequence[Report], session: Session, language: Language) -> list[str]:
     effects = [effect for report in reports for effect in report.effects]
     lines = [
         say("state.effect", language, what=escape_controls(", ".join(effects)))
@@ -383,4 +377,4 @@ def _updates(reports: Sequence[Report], session: Session, language: Language) ->
         lines.append(say("hint.go_on" if is_unfinished(session) else "state.retry", language))
     if session.failures >= FAILURES:
         lines.append(say("ask.failed_twice", language))
-    return lines
+    return Sections(logic_trace=tuple(trace), action_vector=tuple(actions), state_update=tuple(lines))

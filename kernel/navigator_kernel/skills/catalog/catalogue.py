@@ -1,4 +1,4 @@
-"""All resources of all roots in one list; a changed file is read again (REG-1..9, CTX-3..5)."""
+"""All resources of all roots in one list; a changed file is read again (REG-1..9, CTX-2..5)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock, local
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from navigator_kernel.adapters.stores.manifest_store import ManifestStore
     from navigator_kernel.skills.catalog.executor import SkillExecutor
     from navigator_kernel.skills.catalog.listing import Root
     from navigator_kernel.values.standing import Standing
@@ -29,14 +30,6 @@ FILE_LIMIT = 1024 * 1024  # bytes of one SKILL.md
 LARGE = 500  # resources above which a `stat` of each takes longer than choosing one
 MANY = 16  # files to read from which it pays to load the results of an earlier process
 KEPT_AT = 16  # files read from disk from which the results are stored for the next process
-
-
-class Kept(Protocol):
-    """Stores what earlier processes read; see `adapters.manifest_store`."""
-
-    def load(self) -> Mapping[str, tuple[Stamp, SkillDef]]: ...
-
-    def save(self, held: Iterable[tuple[str, Stamp, SkillDef]]) -> None: ...
 
 
 class ResourceCatalogue(Struct):
@@ -50,7 +43,7 @@ class ResourceCatalogue(Struct):
     roots: tuple[Root, ...]
     disabled: Callable[[], frozenset[str]] = frozenset
     shipped: Mapping[str, str] = field(default_factory=dict)
-    kept: Kept | None = None
+    kept: ManifestStore | None = None
     agreed: Callable[[], Collection[str]] = tuple
     _read: dict[str, tuple[Stamp, SkillDef | Diagnostic]] = field(default_factory=dict)
     _key: tuple[object, ...] | None = None
