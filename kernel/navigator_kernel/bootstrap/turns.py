@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -120,12 +121,57 @@ class Turns(Struct, frozen=True):
         reply, and `missed` is called with the error. A cancelled turn ends in a CancelledError; `stopped` is called
         before, if a model had worked, with the reply from which its work can go on.
         """
-        self.project.refuse_replaced()
-        if keep != "always":
-            return await self._take(message, session, listeners, keep, run, agreed, missed, allow, stopped)
-        async with self.project.sessions.queue.turn(session.id, warn):
-            session = self._continued(message, session)
-            return await self._take(message, session, listeners, keep, run, agreed, missed, allow, stopped)
+        project, owner, lasts = self.project, owner_of_session(session.id), keep == "always"
+        project.refuse_replaced()
+        async with project.sessions.queue.turn(session.id, warn) if lasts else nullcontext():
+            session = self._continued(message, session) if lasts else session
+            if owner:  # earlier versions wrote to folders without an owner, which are closed now
+                written = tuple(path for path in session.written if f"-{owner}/" in path)
+                session = replace(session, written=written)
+            if project.models is not None and session.turn:
+                session = replace(session, history=tuple(project.sessions.history(session.id, RECALLED)))
+            resumed = resume(message, session, project.clock.now())
+            allow(resumed)
+            goes_on: str = ""  # the run of a killed process that continues now
+            size: int | None = None  # of its file
+            covered: tuple[str, ...] = ()
+            if (approved := resumed.approved) is not None and not resumed.declined:
+                covered = approved.covered
+                if is_interrupted(approved):
+                    (goes_on, size), covered = run_of(approved.subject), approved.agreed
+            run = goes_on or run or owned(project.ids.new(), owner)
+            seq = len(project.run_log.read(run)) if goes_on else 0
+            for subject in agreed:
+                project.consents.allow(run, subject)
+            is_open = is_interrupted(resumed.session.approval)
+            is_new = session.approval is None and session.question is None
+            # A message with a secret cannot be repeated
+            text = message.text if lasts and is_new and project.redact(message.text) == message.text else ""
+            kept = project.underway.kept(run, session, covered, size, message=text, is_open=is_open)
+            with viewing(owner), remembering(), kept, project.run_log.opened(run) as log:
+                if session.question is not None:  # the answer to "password?" is one
+                    project.redact(dict.fromkeys(session.question.missing, message.text.strip()))
+                stream = EventStream(run, session.turn, log, project.clock, listeners, seq, project.redact)
+                reply = await run_turn(message, session, project, stream, resumed)
+                if (view := reply.workflow) is not None:
+                    plan, left = (
+                        plan_from(project.redact(plan_to_dict(view.plan))),
+                        tuple(project.redact(list(view.left))),
+                    )
+                    reply = replace(reply, workflow=replace(view, plan=plan, left=left))
+                after = reply.session
+                waits = after.approval is not None or after.question is not None or is_unfinished(after)
+                if lasts or (keep == "waiting" and waits):
+                    try:
+                        project.sessions.save(reply.session, reply.said)
+                    except Busy as error:
+                        if reply.workflow is None or missed is None:
+                            raise
+                        missed(error)
+            if reply.is_stopped:
+                stopped(reply)
+                raise asyncio.CancelledError
+            return reply
 
     def _continued(self, message: Message, session: Session) -> Session:
         """The stored session if it is newer than `session`, which the message was written for; without consents that
@@ -148,66 +194,6 @@ class Turns(Struct, frozen=True):
                 hint = f"navigator session show {session.id}, then send it again"
                 raise Busy(f"session {session.id!r} was continued meanwhile, and the message may not fit", hint=hint)
         return stored
-
-    async def _take(
-        self,
-        message: Message,
-        session: Session,
-        listeners: Sequence[Listener],
-        keep: Keep,
-        run: str,
-        agreed: Sequence[str],
-        missed: Callable[[Busy], None] | None,
-        allow: Callable[[Resumed], None],
-        stopped: Callable[[Reply], None],
-    ) -> Reply:
-        project, owner = self.project, owner_of_session(session.id)
-        if owner:  # earlier versions wrote to folders without an owner, which are closed now
-            written = tuple(path for path in session.written if f"-{owner}/" in path)
-            session = replace(session, written=written)
-        if project.models is not None and session.turn:
-            session = replace(session, history=tuple(self.project.sessions.history(session.id, RECALLED)))
-        resumed = resume(message, session, project.clock.now())
-        allow(resumed)
-        goes_on: str = ""  # the run of a killed process that continues now
-        size: int | None = None  # of its file
-        covered: tuple[str, ...] = ()
-        if (approved := resumed.approved) is not None and not resumed.declined:
-            covered = approved.covered
-            if is_interrupted(approved):
-                (goes_on, size), covered = run_of(approved.subject), approved.agreed
-        run = goes_on or run or owned(project.ids.new(), owner)
-        seq = len(project.run_log.read(run)) if goes_on else 0
-        for subject in agreed:
-            project.consents.allow(run, subject)
-        is_open = is_interrupted(resumed.session.approval)
-        is_new = session.approval is None and session.question is None
-        lasts = (
-            keep == "always" and is_new and project.redact(message.text) == message.text
-        )  # else it cannot be repeated
-        text = message.text if lasts else ""
-        kept = project.underway.kept(run, session, covered, size, message=text, is_open=is_open)
-        with viewing(owner), remembering(), kept, project.run_log.opened(run) as log:
-            if session.question is not None:  # the answer to "password?" is one
-                project.redact(dict.fromkeys(session.question.missing, message.text.strip()))
-            stream = EventStream(run, session.turn, log, project.clock, listeners, seq, project.redact)
-            reply = await run_turn(message, session, project, stream, resumed)
-            if (view := reply.workflow) is not None:
-                plan, left = plan_from(project.redact(plan_to_dict(view.plan))), tuple(project.redact(list(view.left)))
-                reply = replace(reply, workflow=replace(view, plan=plan, left=left))
-            after = reply.session
-            waits = after.approval is not None or after.question is not None or is_unfinished(after)
-            if keep == "always" or (keep == "waiting" and waits):
-                try:
-                    self.project.sessions.save(reply.session, reply.said)
-                except Busy as error:
-                    if reply.workflow is None or missed is None:
-                        raise
-                    missed(error)
-        if reply.is_stopped:
-            stopped(reply)
-            raise asyncio.CancelledError
-        return reply
 
 
 def refuse_message(text: str) -> None:

@@ -98,7 +98,9 @@ class _Mention(NamedTuple):
     too_many: int = 0
 
 
-def find_targets(text: str, files: ProjectFiles, today: date | None = None, whole: str = "") -> tuple[FileReference, ...]:
+def find_targets(
+    text: str, files: ProjectFiles, today: date | None = None, whole: str = ""
+) -> tuple[FileReference, ...]:
     """The files and folders that `text` names without a mark, in its order, then those that it, or the `whole` message of
     which it is a part, leaves out. `today` is for "yesterday's log"."""
     left = left_out(whole or text, files)
