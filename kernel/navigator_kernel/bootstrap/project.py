@@ -527,17 +527,16 @@ class Project:
         from navigator_kernel.sandbox.contain import ContainedRunner
 
         kept = user_state() / "cache"
-        return ContainedRunner(ProcessRunner(), kept / "sandbox.json", lambda: private_writer(kept), self.unsafe)
+        memory, writer = kept / "sandbox.json", lambda: private_writer(kept)
+        return ContainedRunner(ProcessRunner(), memory, writer, self.unsafe, _make_environment)
 
     @part
     def sandbox(self) -> ConsentGate:
         """Runs processes that the person's policy and consents allow."""
-        from navigator_kernel.sandbox.contain import PackagedRunner
         from navigator_kernel.sandbox.guard import ConsentGate
 
-        inner = PackagedRunner(self.contained, _make_environment)
         policy = self.settings.policy
-        return ConsentGate(self.consents, inner, policy, self.audit, self.fresh_folder, _refuse_unmakeable)
+        return ConsentGate(self.consents, self.contained, policy, self.audit, self.fresh_folder, _refuse_unmakeable)
 
     def fresh_folder(self, folder: Path) -> Path:
         """`folder` if it is empty, else a new folder in it: no process writes among the files of another one."""

@@ -77,6 +77,10 @@ def compose(
     session = _following(decision, plan, reports, report, turn, clock.now())
     user = Said(role="user", text=turn.asked, run=turn.run, ts=clock.now())
     answer = (report.raw if report.by_model else None) or report.summary
+    # Whether the turn ended in a question, a new one or one that is asked again
+    before, asks = turn.session, isinstance(decision.result, Direct) and decision.result.topic in {"open", "edit"}
+    slots = ((session.approval, before.approval), (session.question, before.question))
+    asks = asks or any(slot is not None and slot is not earlier for slot, earlier in slots)
     return Reply(
         run=turn.run,
         decision=decision,
@@ -85,7 +89,7 @@ def compose(
         sections=Sections() if _is_answer(reports) else _sections(decision, plan, reports, session, turn),
         session=session,
         language=turn.request.language,
-        said=() if _asks(decision, session, turn) else (user, replace(user, role="assistant", text=answer)),
+        said=() if asks else (user, replace(user, role="assistant", text=answer)),
         notice=turn.notice,
         workflow=turn.workflow,
         question=turn.question,
@@ -257,14 +261,6 @@ def _undone(plan: DispatchPlan, reports: Sequence[Report]) -> tuple[Packet, ...]
     optional = {**failed.params.optional, "error": reports[-1].summary}
     again = replace(failed, params=replace(failed.params, optional=optional))
     return (with_progress(again, reports[-1]), *(step.packets[0] for step in plan.steps[len(reports) :]))
-
-
-def _asks(decision: RouteDecision, session: Session, turn: TurnSummary) -> bool:
-    """Whether the turn ended in a question, a new one or one that is asked again."""
-    before = turn.session
-    again = isinstance(decision.result, Direct) and decision.result.topic in {"open", "edit"}
-    slots = ((session.approval, before.approval), (session.question, before.question))
-    return again or any(slot is not None and slot is not before_slot for slot, before_slot in slots)
 
 
 def _approval(
