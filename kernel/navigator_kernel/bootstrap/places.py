@@ -48,8 +48,10 @@ def shipped_home() -> ShippedPaths:
         return ShippedPaths(
             agents=top / "agents", skills=top / ".claude" / "skills", bin=top / "bin", docs=top / "docs"
         )
-    held = package / "shipped"
-    return ShippedPaths(agents=held / "agents", skills=held / "skills", bin=held / "bin", docs=held / "docs")
+    shipped = package / "shipped"
+    return ShippedPaths(
+        agents=shipped / "agents", skills=shipped / "skills", bin=shipped / "bin", docs=shipped / "docs"
+    )
 
 
 def shipped_digests() -> Mapping[str, str]:
@@ -62,11 +64,11 @@ def shipped_digests() -> Mapping[str, str]:
 def find_root(start: Path, named: str | None = None) -> Path:
     """The project's folder: `named`, `NAVIGATOR_ROOT`, or the nearest folder upwards that looks like a project. Refused
     if another user owns it, or a file that is read in it, and the person has not accepted that."""
-    wanted = named or os.environ.get("NAVIGATOR_ROOT")
-    if wanted:
-        path = Path(wanted).expanduser()
+    chosen = named or os.environ.get("NAVIGATOR_ROOT")
+    if chosen:
+        path = Path(chosen).expanduser()
         if not path.is_dir():
-            raise NotFound(f"no folder is called {wanted!r}", hint="name the project's folder with --root")
+            raise NotFound(f"no folder is called {chosen!r}", hint="name the project's folder with --root")
         root = path.resolve()
     else:
         root = Path(nearest(str(start.resolve())))
@@ -148,8 +150,8 @@ def installed_plugins() -> list[Installed]:
     """Entry points of the group `navigator`, from the cache, but for those that are left out; `off` leaves out all but
     this package's own."""
     folder, without = user_state() / "cache", left_out()
-    found = entry_points(folder / "plugins.json", lambda: private_writer(folder))
-    return [one for one in found if one.name not in without and (one.package == OWN or "off" not in without)]
+    points = entry_points(folder / "plugins.json", lambda: private_writer(folder))
+    return [point for point in points if point.name not in without and (point.package == OWN or "off" not in without)]
 
 
 def tool_file() -> Path:

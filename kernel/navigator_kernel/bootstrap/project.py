@@ -240,7 +240,7 @@ class Project:
             keys = [provider.key for provider in self.settings.models.providers.values() if provider.key]
         except KernelError:  # commands that work without readable settings know none of their secrets
             pass
-        known = [value for held in environments for value in secrets_of(held)]
+        known = [value for environment in environments for value in secrets_of(environment)]
         known += [value for key in keys if len(value := os.environ.get(key, "")) >= SHORTEST]
         return Redactor(tuple(known)).value
 
@@ -420,13 +420,13 @@ class Project:
         from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
         from navigator_kernel.skills.catalog.switches import read_switches
 
-        state, kept = self.state.folder, user_state() / "cache" / "manifests"
+        state, folder = self.state.folder, user_state() / "cache" / "manifests"
         name = blake2b(os.fsencode(self.root.resolve()), digest_size=12).hexdigest()
         return ResourceCatalogue(
             roots=self.roots,
             disabled=lambda: read_switches(state).disabled,
             shipped=self.shipped,
-            kept=ManifestStore(kept / f"{name}.json", lambda: private_writer(kept)),
+            kept=ManifestStore(folder / f"{name}.json", lambda: private_writer(folder)),
             agreed=Agreed(),
         )
 
@@ -482,9 +482,9 @@ class Project:
                 return encoder
         if not installed():
             return None
-        kept = user_state() / "cache" / "encoders"
-        own = UseEncoder(kept, lambda: private_writer(kept))
-        return KeptVectors(own, kept, lambda: private_writer(kept))
+        folder = user_state() / "cache" / "encoders"
+        own = UseEncoder(folder, lambda: private_writer(folder))
+        return KeptVectors(own, folder, lambda: private_writer(folder))
 
     @part
     def meaning(self) -> SemanticRanker:
@@ -526,8 +526,8 @@ class Project:
         from navigator_kernel.adapters.processes.process import ProcessRunner
         from navigator_kernel.sandbox.contain import ContainedRunner
 
-        kept = user_state() / "cache"
-        memory, writer = kept / "sandbox.json", lambda: private_writer(kept)
+        cache = user_state() / "cache"
+        memory, writer = cache / "sandbox.json", lambda: private_writer(cache)
         return ContainedRunner(ProcessRunner(), memory, writer, self.unsafe, _make_environment)
 
     @part
@@ -705,7 +705,7 @@ class Project:
         from navigator_kernel.agent_loop.loop import Budget
         from navigator_kernel.agent_loop.specialist import Specialist
 
-        held = self.settings.models
+        settings = self.settings.models
         return Specialist(
             models=models,
             catalogue=self.catalogue,
@@ -718,7 +718,7 @@ class Project:
             written=before.written,
             writer=lambda folder: ProjectWriter([folder], self.root),
             private=before.private,
-            budget=Budget(tokens=held.turn_tokens, cost=held.turn_cost, seconds=held.turn_seconds),
+            budget=Budget(tokens=settings.turn_tokens, cost=settings.turn_cost, seconds=settings.turn_seconds),
             spent=spent,
             redact=self.redact,
             usual=self.settings.timeout,
@@ -826,7 +826,7 @@ def _make_environment(requirements: Sequence[str]) -> Path:
 def _refuse_unmakeable(packages: Sequence[str]) -> None:
     """NotLoadable if packages are missing and the program that would install them is, too."""
     for is_node in (False, True):
-        if requirements := [one for one in packages if one.startswith(NPM) == is_node]:
+        if requirements := [package for package in packages if package.startswith(NPM) == is_node]:
             environments, name = _environments(requirements)
             if environments.path(name) is None:
                 environments.build(Path(), 0.0)

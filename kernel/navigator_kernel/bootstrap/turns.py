@@ -47,9 +47,9 @@ class Turns(Struct, frozen=True):
         the one in which a killed process was working on `text`. It waits if a process was killed in its turn."""
         if name is None:
             interrupted = [
-                one
-                for one in (self.project.underway.left() if text else ())
-                if not one.turn and one.order.packets[0].task_spec.intent.strip() == text.strip()
+                order
+                for order in (self.project.underway.left() if text else ())
+                if not order.turn and order.order.packets[0].task_spec.intent.strip() == text.strip()
             ]
             if interrupted:
                 return Session(id=interrupted[-1].session, approval=interrupted[-1].order)
@@ -60,7 +60,7 @@ class Turns(Struct, frozen=True):
             session = self.project.sessions.load(name)
         except NotFound:
             session = Session(id=name)
-        left = [one for one in self.project.underway.left() if (one.session, one.turn) == (name, session.turn)]
+        left = [order for order in self.project.underway.left() if (order.session, order.turn) == (name, session.turn)]
         return replace(session, approval=left[-1].order) if left else session
 
     def answered(self, approval: str, text: str) -> tuple[Message, Session]:
@@ -89,14 +89,14 @@ class Turns(Struct, frozen=True):
         except NotFound:
             session = Session(id=held.session)
         now = self.project.clock.now()
-        asked = session.approval
-        if asked is None or (asked.workflow, asked.subject) != (held.token, subject):
+        approval = session.approval
+        if approval is None or (approval.workflow, approval.subject) != (held.token, subject):
             last = next((one.report for one in reversed(held.records) if one.report is not None), None)
             also = last.also if last is not None and last.subject == subject else ()
-            asked = PendingApproval(packets=(), subject=subject, workflow=held.token, also=also)
-        waiting = replace(asked, asked_at=now)
-        said = "是" if language_of(held.plan.description) == "zh" else "yes"
-        return Message(text=said, attended=False), replace(session, approval=waiting, question=None)
+            approval = PendingApproval(packets=(), subject=subject, workflow=held.token, also=also)
+        waiting = replace(approval, asked_at=now)
+        text = "是" if language_of(held.plan.description) == "zh" else "yes"
+        return Message(text=text, attended=False), replace(session, approval=waiting, question=None)
 
     async def take(
         self,
@@ -147,8 +147,8 @@ class Turns(Struct, frozen=True):
             is_new = session.approval is None and session.question is None
             # A message with a secret cannot be repeated
             text = message.text if lasts and is_new and project.redact(message.text) == message.text else ""
-            kept = project.underway.kept(run, session, covered, size, message=text, is_open=is_open)
-            with viewing(owner), remembering(), kept, project.run_log.opened(run) as log:
+            recorded = project.underway.kept(run, session, covered, size, message=text, is_open=is_open)
+            with viewing(owner), remembering(), recorded, project.run_log.opened(run) as log:
                 if session.question is not None:  # the answer to "password?" is one
                     project.redact(dict.fromkeys(session.question.missing, message.text.strip()))
                 stream = EventStream(run, session.turn, log, project.clock, listeners, seq, project.redact)

@@ -16,8 +16,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def app_of(ctx: click.Context) -> App:
     """The App of a context; a new one if the group was not entered (completion)."""
-    held = ctx.find_object(App)
-    return held if held is not None else App()
+    app = ctx.find_object(App)
+    return app if app is not None else App()
 
 
 def _take_right(ctx: click.Context, option: click.Parameter, value: Any) -> None:

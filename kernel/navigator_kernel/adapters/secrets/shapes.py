@@ -224,7 +224,8 @@ Table = Literal["places", "services", "named"]  # PLACES, services whose secrets
 @cache
 def _by_needle(table: Table) -> Sequence[tuple[str, Sequence[Shape]]]:
     """Each needle once, with the shapes of the table that have it."""
-    shapes = PLACES if table == "places" else [one for one in services() if one.shows_itself == (table == "services")]
+    of_services = [shape for shape in services() if shape.shows_itself == (table == "services")]
+    shapes = PLACES if table == "places" else of_services
     needles: dict[str, list[Shape]] = {}
     for shape in shapes:
         for needle in shape.needles:

@@ -214,10 +214,10 @@ class ResourceCatalogue(Struct):
             root = roots.get(path)
             if root is not None and (skill.level, skill.type) == (root.level, root.type):
                 self._read[path] = stamp, skill
-        left = [self._one(*file) for file in self._new(files)]
-        if sum(isinstance(entry, SkillDef) for entry in left) >= KEPT_AT:
-            held = ((path, stamp, self._read[path][1]) for _, path, stamp in files)
-            self.kept.save((path, stamp, entry) for path, stamp, entry in held if isinstance(entry, SkillDef))
+        entries = [self._one(*file) for file in self._new(files)]
+        if sum(isinstance(entry, SkillDef) for entry in entries) >= KEPT_AT:
+            stamped = ((path, stamp, self._read[path][1]) for _, path, stamp in files)
+            self.kept.save((path, stamp, entry) for path, stamp, entry in stamped if isinstance(entry, SkillDef))
 
     def _new(self, files: Iterable[tuple[Root, str, Stamp]]) -> list[tuple[Root, str, Stamp]]:
         return [file for file in files if (held := self._read.get(file[1])) is None or held[0] != file[2]]
