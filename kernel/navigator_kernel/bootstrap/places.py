@@ -64,11 +64,11 @@ def shipped_digests() -> Mapping[str, str]:
 def find_root(start: Path, named: str | None = None) -> Path:
     """The project's folder: `named`, `NAVIGATOR_ROOT`, or the nearest folder upwards that looks like a project. Refused
     if another user owns it, or a file that is read in it, and the person has not accepted that."""
-    chosen = named or os.environ.get("NAVIGATOR_ROOT")
-    if chosen:
-        path = Path(chosen).expanduser()
+    folder = named or os.environ.get("NAVIGATOR_ROOT")
+    if folder:
+        path = Path(folder).expanduser()
         if not path.is_dir():
-            raise NotFound(f"no folder is called {chosen!r}", hint="name the project's folder with --root")
+            raise NotFound(f"no folder is called {folder!r}", hint="name the project's folder with --root")
         root = path.resolve()
     else:
         root = Path(nearest(str(start.resolve())))
