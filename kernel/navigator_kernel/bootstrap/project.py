@@ -597,11 +597,11 @@ class Project:
 
     def answer(self, script: str, args: Sequence[str]) -> tuple[int, str] | None:
         """The exit code and the output of a script that the kernel answers itself; None for any other."""
-        if script != "doctor":
-            return None
-        from navigator_kernel.bootstrap.health import answered  # imported only on request
+        if script == "doctor":
+            from navigator_kernel.bootstrap.health import answered  # imported only on request
 
-        return answered(self, args)
+            return answered(self, args)
+        return None
 
     @part
     def _agents(self) -> tuple[Mapping[str, Agent], Mapping[str, str]]:
