@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from navigator_kernel.hookspecs import hookimpl
 from navigator_kernel.language.wording import say
-from navigator_kernel.ports import Agent, AgentPorts
+from navigator_kernel.ports import Agent
 from navigator_kernel.values.packet import Packet, packet_from_yaml
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import AgentPorts
 
 
 @hookimpl

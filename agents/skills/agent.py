@@ -12,13 +12,13 @@ from msgspec import Struct
 from navigator_kernel.errors import IntegrityMismatch, KernelError
 from navigator_kernel.hookspecs import hookimpl
 from navigator_kernel.language.wording import say
-from navigator_kernel.ports import Agent, AgentPorts
+from navigator_kernel.ports import Agent
 from navigator_kernel.values.job import Job, Outcome
 from navigator_kernel.values.packet import Packet, packet_from_yaml, shown_path
 from navigator_kernel.values.resource import PATHS
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Executor
+    from navigator_kernel.ports import AgentPorts, Executor
 
 MESSAGE_LIMIT = 2_000  # characters of an error output that are kept in the data
 
@@ -55,7 +55,7 @@ class SkillsAgent(Struct, frozen=True, kw_only=True):
         files = [shown_path(folder / name, self.ports.root) for name in outcome.wrote]
         answer = _answer(executor, packet, outcome, files)
         if answer["state"] == "success":
-            self.ports.lifecycle.record(executor.skill.name)
+            self.ports.record_use(executor.skill.name)
         return answer
 
     def _refuse_changed(self, executor: Executor) -> None:

@@ -127,24 +127,18 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
         digest = f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
         if not self._is_release(path, digest):
             return await self._process(packet, "script", name, digest, (sys.executable, str(path), *args))
-        if name in self.ports.answers:
-            return await self._answered(packet, name, args)
+        began = time.perf_counter()
+        if answered := await asyncio.to_thread(self.ports.answer, name, args):  # needs the kernel's own state
+            elapsed, (code, text) = time.perf_counter() - began, answered
+            return _answer(Outcome(exit_code=code, stdout=text.encode(), stderr=b"", elapsed=elapsed), packet, name)
         argv = (sys.executable, "-I", "-P", str(path), *args)
         return await self._process(packet, "script", name, digest, argv, shipped=True, reads=(path.parent,))
 
     def _is_release(self, path: Path, digest: str) -> bool:
         """Whether `path` is a script of this release, in the release's own folder and unchanged. A project's script is
         a third party's, whatever its bytes: what it imports lies beside it."""
-        release = self.ports.release
-        held = self.ports.shipped.get(f"bin/{path.name}")
-        return release is not None and path.parent.resolve() == release.resolve() and held == digest
-
-    async def _answered(self, packet: Packet, name: str, args: tuple[str, ...]) -> Mapping[str, Any]:
-        """A script that needs the kernel's own state is answered by the kernel; no process is started."""
-        began = time.perf_counter()
-        code, text = await asyncio.to_thread(self.ports.answers[name], args)
-        elapsed = time.perf_counter() - began
-        return _answer(Outcome(exit_code=code, stdout=text.encode(), stderr=b"", elapsed=elapsed), packet, name)
+        is_there = path.parent.resolve() == self.ports.release.resolve()
+        return is_there and self.ports.shipped.get(f"bin/{path.name}") == digest
 
     async def _process(
         self,

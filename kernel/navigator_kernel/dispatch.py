@@ -221,11 +221,10 @@ def json_value(value: Any) -> Any:
     return _Room().kept(value, DEPTH)
 
 
-class _Room:
+class _Room(Struct):
     """Counts the room left for one answer: a list that contains itself twice would be endless."""
 
-    def __init__(self) -> None:
-        self.left = ROOM
+    left: int = ROOM
 
     def kept(self, value: Any, depth: int) -> Any:
         self.left -= 32

@@ -141,11 +141,11 @@ class Plugins(Struct):
     def fail(self, plugin: str, hook: str, error: BaseException) -> None:
         """Records a failure, and tells it, once."""
         try:
-            told = str(error)
+            text = str(error)
         except BaseException:  # noqa: BLE001 - str() of a plugin's error may raise anything
-            told = "it cannot say why"
+            text = "it cannot say why"
         hint = f" ({error.hint})" if isinstance(error, guard.Hung) and error.hint else ""
-        failure = Failure(plugin=plugin, hook=hook, error=clean(f"{type(error).__name__}: {told}{hint}", lines=False))
+        failure = Failure(plugin=plugin, hook=hook, error=clean(f"{type(error).__name__}: {text}{hint}", lines=False))
         if failure not in self.failures:
             self.failures.append(failure)
             self.tell(clean(f"plugin {plugin} failed in {hook}: {failure.error}", lines=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -14,17 +14,13 @@ if TYPE_CHECKING:
 
     from navigator_kernel.adapters.clock import TimedIds
     from navigator_kernel.adapters.files.writer import FolderWriter
-    from navigator_kernel.adapters.mcp_client.servers import Servers
-    from navigator_kernel.adapters.stores.journal import SqliteJournal
     from navigator_kernel.adapters.stores.lessons import Lessons as Lessons
-    from navigator_kernel.adapters.stores.preferences import Preferences
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.events import ApprovalRequested, Event
     from navigator_kernel.model_ports import Encoder
     from navigator_kernel.sandbox.consents import ConsentStore
     from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
     from navigator_kernel.skills.catalog.executor import SkillExecutor
-    from navigator_kernel.skills.lifecycle import Lifecycle
     from navigator_kernel.skills.source.mapping import SkillMapping
     from navigator_kernel.values.http.endpoint import Caller
     from navigator_kernel.values.job import Job, Outcome
@@ -107,24 +103,6 @@ class PacketAgent(Agent, Protocol):
 
     async def act(self, packet: Packet) -> object:
         """Does what `handle` does with the packet as YAML."""
-
-
-class AgentPorts(Struct, frozen=True, kw_only=True):
-    """The services that an agent may use. `shipped` maps `bin/<name>.py` to its digest here, `release` is the folder of
-    scripts, `answers` are those that the kernel answers. `workspace` creates a run's folder."""
-
-    root: Path
-    catalogue: Catalogue
-    sandbox: Sandbox
-    consents: Consents
-    lifecycle: LifecyclePort
-    mcp: McpServers
-    clock: Clock
-    scripts: Mapping[str, Path]
-    shipped: Mapping[str, str]
-    workspace: Callable[[str], Path]
-    release: Path | None = None
-    answers: Mapping[str, Callable[[Sequence[str]], tuple[int, str]]] = field(default_factory=dict)
 
 
 class ProjectPorts(Struct, frozen=True, kw_only=True):
@@ -233,14 +211,13 @@ class Dispatcher(Protocol):
 
 
 if TYPE_CHECKING:  # parts of which there is one kind: each name is that of a class
+    AgentPorts: TypeAlias = Project
     Catalogue: TypeAlias = ResourceCatalogue
     Consents: TypeAlias = ConsentStore
     Executor: TypeAlias = SkillExecutor
     Ids: TypeAlias = TimedIds
-    Journal: TypeAlias = SqliteJournal
     Kernel: TypeAlias = Project
     KnownSkills: TypeAlias = SkillMapping
-    LifecyclePort: TypeAlias = Lifecycle
-    McpServers: TypeAlias = Servers
-    MemorySearch: TypeAlias = Preferences
     Writer: TypeAlias = FolderWriter
+else:
+    AgentPorts = object  # for plugins that import the name

@@ -69,6 +69,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.requirement("REG-1")
+@pytest.mark.requirement("CTX-5")
 def test_the_next_process_has_the_same_resources_without_reading_a_file(opened: Opened, read: list[str]) -> None:
     first = opened().list_resources()
     assert len(read) == MANY + 1

@@ -6,7 +6,8 @@ import asyncio
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from navigator_kernel.bootstrap.scanning.scanners import suspicions
 from navigator_kernel.config.settings import Policy
 from navigator_kernel.dispatch import InProcessDispatcher
 from navigator_kernel.plugins import add_folders, build_manager
-from navigator_kernel.ports import Agent, AgentPorts, NullAudit
+from navigator_kernel.ports import Agent, NullAudit
 from navigator_kernel.sandbox.consents import ConsentStore
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.servers import ToolPins, starter
@@ -39,7 +40,7 @@ AGENTS = Path(__file__).resolve().parents[2] / "agents"
 
 @dataclass
 class Lifecycle:
-    """Implements `ports.LifecyclePort` and records its calls."""
+    """Stands for the lifecycle and records its calls."""
 
     asked: list[tuple[Any, ...]] = field(default_factory=list)
     answer: Mapping[str, Any] = field(default_factory=dict)
@@ -69,9 +70,6 @@ class Lifecycle:
     def disable(self, name: str) -> Any:
         return self._called("disable", name)
 
-    def record(self, name: str) -> Any:
-        return self._called("record", name)
-
 
 @dataclass
 class Place:
@@ -81,6 +79,7 @@ class Place:
     shipped: dict[str, str] = field(default_factory=dict)
     servers: dict[str, McpServer] = field(default_factory=dict)
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
+    used: list[str] = field(default_factory=list)
     contained: Callable[[Job], tuple[str, ...]] = lambda job: job.argv
     consents: ConsentStore = field(init=False)
     _held: InProcessDispatcher | None = None
@@ -106,18 +105,20 @@ class Place:
 
     def agents(self) -> dict[str, Agent]:
         gate = ConsentGate(self.consents, ProcessRunner())
-        ports = AgentPorts(
+        ports = SimpleNamespace(
             root=self.root,
             catalogue=self.catalogue(),
             sandbox=gate,
             consents=self.consents,
-            lifecycle=cast("Any", self.lifecycle),
+            lifecycle=self.lifecycle,
             mcp=self.client(),
             clock=SystemClock(),
             scripts=scripts(self.root),
             shipped=self.shipped,
             workspace=self.workspace,
             release=self.root / "bin",
+            answer=lambda *_: None,
+            record_use=self.used.append,
         )
         plugins = build_manager()
         add_folders(plugins, AGENTS, "agents")

@@ -21,7 +21,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 class LazyImport(NamedTuple):
     node: Import
-    is_first: bool  # at the start of the function, or of a `try` for a library that may be missing
+    is_first: bool  # at the start of the function, of a branch, or of a `try` for a library that may be missing
 
 
 def needless(trees: Mapping[str, ast.Module]) -> list[str]:
@@ -53,8 +53,9 @@ def _at_once(node: ast.AST) -> Iterator[Import]:
 
 
 def _lazy(node: ast.AST, *, inside: bool = False) -> Iterator[LazyImport]:
-    body = getattr(node, "body", None)
-    first = _first(body) if isinstance(body, list) and (isinstance(node, Function) or _may_be_missing(node)) else []
+    first: list[Import] = []
+    if isinstance(node, Function | ast.If | ast.match_case) or _may_be_missing(node):
+        first = [*_first(getattr(node, "body", [])), *_first(getattr(node, "orelse", []))]
     for child in _statements(node):
         if isinstance(child, Import):
             if inside:
@@ -75,7 +76,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 def _first(body: list[ast.stmt]) -> list[Import]:
     """The imports at the start of `body`, after its docstring."""
     found: list[Import] = []
-    is_told = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    is_told = bool(body) and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
     for statement in body[is_told:]:
         if not isinstance(statement, Import):
             break

@@ -51,6 +51,7 @@ def test_every_skill_has_an_entry_with_the_digest_of_every_file(here: Place) -> 
 
 
 @pytest.mark.wide
+@pytest.mark.requirement("CTX-7")
 def test_frontmatter_is_as_it_was_written(here: Place) -> None:
     (entry,) = [one for one in hosted(here, every) if one["frontmatter"]["name"] == "boat-songs"]
     text = (here.root / ".claude" / "skills" / "boat-songs" / "SKILL.md").read_text()

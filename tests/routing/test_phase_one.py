@@ -82,7 +82,7 @@ def answers(server: WireServer, text: str) -> str:
     return "judge"
 
 
-@pytest.mark.requirement("RTE-4", "RTE-5", "RTE-37", "RTE-40", "INT-8", "INT-13", "CTX-10")
+@pytest.mark.requirement("RTE-4", "RTE-5", "RTE-37", "RTE-40", "INT-8", "INT-13", "CTX-1", "CTX-4", "CTX-10")
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_whole_prompt_is_as_it_was_written(place: Routing, language: Language) -> None:
     skills = sorted(place.catalogue.list_resources(), key=lambda skill: skill.name)
@@ -99,7 +99,7 @@ def test_an_empty_catalogue_is_reported_as_empty(language: Language, words: str)
 
 
 @pytest.mark.wide
-@pytest.mark.requirement("RTE-6", "RTE-14", "RTE-15", "RTE-28", "RTE-47")
+@pytest.mark.requirement("RTE-6", "RTE-14", "RTE-15", "RTE-28", "RTE-47", "CTX-9")
 def test_no_tool_is_offered_and_the_answer_is_one_cool_piece(server: WireServer, place: Routing) -> None:
     judged(server, place, answers(server, '{"skills": [], "direct": true}'))
     (request,) = server.requests

@@ -31,7 +31,7 @@ def codes(catalogue: ResourceCatalogue) -> list[str]:
 # Files that are added, edited or removed
 
 
-@pytest.mark.requirement("REG-1", "REG-5", "REG-8")
+@pytest.mark.requirement("REG-1", "REG-5", "REG-8", "CTX-2", "CTX-3")
 def test_a_file_that_is_dropped_is_there_without_a_restart(catalogue: ResourceCatalogue, put: Put) -> None:
     assert names(catalogue) == []
     put("alpha")
@@ -335,7 +335,7 @@ def test_every_shipped_skill_is_read_without_a_note() -> None:
 # Disabled
 
 
-@pytest.mark.requirement("REG-3", "REG-4")
+@pytest.mark.requirement("REG-3", "REG-4", "CTX-8")
 def test_a_skill_that_its_file_disables_is_never_offered(catalogue: ResourceCatalogue, put: Put) -> None:
     put("alpha", extra="enabled: false\n")
     assert (names(catalogue), names(catalogue, enabled_only=False)) == ([], ["alpha"])

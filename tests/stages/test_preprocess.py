@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 from pathlib import Path
 
 import pytest
@@ -11,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from navigator_kernel.adapters.files.project_files import ProjectFiles
-from navigator_kernel.turn.message import Preprocessor, preprocess
-from navigator_kernel.values.request import Message, PreprocessingResult
+from navigator_kernel.turn.message import preprocess
+from navigator_kernel.values.request import Message
 from stages.messages import calls, project, take
 from tables import cases
 
@@ -81,16 +79,7 @@ def test_a_path_resolves_to_the_real_file(root: Path) -> None:
 # The result
 
 
-@pytest.mark.requirement("PRE-2")
-def test_execute_is_async_and_yields_the_result(root: Path) -> None:
-    tool = Preprocessor(ProjectFiles(root, root))
-    assert inspect.iscoroutinefunction(tool.execute)
-    found = asyncio.run(tool.execute("/commit -m wip"))
-    assert isinstance(found, PreprocessingResult)
-    assert found == take(root, "/commit -m wip")
-
-
-@pytest.mark.requirement("PRE-3")
+@pytest.mark.requirement("PRE-2", "PRE-3")
 @cases("text, left")
 def test_instructions_are_removed_from_the_remaining_text(root: Path, text: str, left: str) -> None:
     assert take(root, text).cleaned_content == left

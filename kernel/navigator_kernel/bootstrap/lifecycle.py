@@ -59,7 +59,7 @@ def lifecycle_of(project: Project) -> Lifecycle:
         deps=ProjectDeps(project, writer),
         state=project.state.folder,
         state_writer=project.state_writer,
-        shipped=shipped_digests(),
+        shipped=project.shipped,
         agreed=Agreed(),
         roots=lambda: [one for one in project.roots if one.type == "skill"],
         marketplace=marketplace_address,
@@ -131,15 +131,15 @@ class ProjectDeps(InstallDeps):
         meaning. None if the router cannot be used."""
         catalogue, meaning = self._project.catalogue, self._project.meaning
         try:
-            skills = [one for one in catalogue.list_resources(enabled_only=False) if one.type == "skill"]
-            chosen = tuple(one for one in skills if one.implicit and one.enabled)
+            skills = [skill for skill in catalogue.list_resources(enabled_only=False) if skill.type == "skill"]
+            chosen = tuple(skill for skill in skills if skill.implicit and skill.enabled)
             more = other_words([query]) if language_of(query) == "zh" else []
             candidates = meaning.by_words(chosen, " ".join([query, *more]), FOUND).candidates
             if not candidates:
                 near = meaning.retrieve(chosen, query, FOUND).candidates
-                candidates = tuple(one for one in near if one.confidence >= SURE)
-            sure = frozenset(one.name for one in candidates if one.confidence >= SURE)
-            return SearchSpace(skills, [one.name for one in candidates], sure)
+                candidates = tuple(skill for skill in near if skill.confidence >= SURE)
+            sure = frozenset(skill.name for skill in candidates if skill.confidence >= SURE)
+            return SearchSpace(skills, [skill.name for skill in candidates], sure)
         except KernelError as error:
             warn("searching without the router: %s", error.message)
             return None

@@ -17,8 +17,8 @@ import navigator_kernel
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.entry_points import OWN, Installed, entry_points
 from navigator_kernel.adapters.files.writer import Stamp, make_private, stamp
-from navigator_kernel.adapters.stores.project_state import BOX, PrivateWriter, ProjectState, make_home
-from navigator_kernel.config.project_root import foreign, is_project, is_usable, nearest
+from navigator_kernel.adapters.stores.project_state import PrivateWriter, ProjectState, make_home
+from navigator_kernel.config.project_root import foreign, is_usable, nearest
 from navigator_kernel.config.settings import user_file, user_state
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.text import clean, lazy_compile
@@ -48,8 +48,10 @@ def shipped_home() -> ShippedPaths:
         return ShippedPaths(
             agents=top / "agents", skills=top / ".claude" / "skills", bin=top / "bin", docs=top / "docs"
         )
-    held = package / "shipped"
-    return ShippedPaths(agents=held / "agents", skills=held / "skills", bin=held / "bin", docs=held / "docs")
+    shipped = package / "shipped"
+    return ShippedPaths(
+        agents=shipped / "agents", skills=shipped / "skills", bin=shipped / "bin", docs=shipped / "docs"
+    )
 
 
 def shipped_digests() -> Mapping[str, str]:
@@ -62,11 +64,11 @@ def shipped_digests() -> Mapping[str, str]:
 def find_root(start: Path, named: str | None = None) -> Path:
     """The project's folder: `named`, `NAVIGATOR_ROOT`, or the nearest folder upwards that looks like a project. Refused
     if another user owns it, or a file that is read in it, and the person has not accepted that."""
-    wanted = named or os.environ.get("NAVIGATOR_ROOT")
-    if wanted:
-        path = Path(wanted).expanduser()
+    folder = named or os.environ.get("NAVIGATOR_ROOT")
+    if folder:
+        path = Path(folder).expanduser()
         if not path.is_dir():
-            raise NotFound(f"no folder is called {wanted!r}", hint="name the project's folder with --root")
+            raise NotFound(f"no folder is called {folder!r}", hint="name the project's folder with --root")
         root = path.resolve()
     else:
         root = Path(nearest(str(start.resolve())))
@@ -80,14 +82,6 @@ def find_root(start: Path, named: str | None = None) -> Path:
 def project_state(root: Path) -> ProjectState:
     """The person's own state of the project at `root`: outside the project, keyed by its identity (X-43)."""
     return ProjectState(user_state(), root, SystemClock().now)
-
-
-def box_of(root: Path) -> Path:
-    """The folder for the logs and files of work in `root`: the project's `mybox`, or the person's own state (X-42) for
-    a folder that is not a project, in which nothing is written, and for one that this person cannot write to."""
-    box = root / BOX
-    is_open = os.access(box if box.is_dir() else root, os.W_OK | os.X_OK)
-    return box if is_open and is_project(os.path.realpath(root)) else project_state(root).folder / BOX
 
 
 def private_writer(folder: Path) -> PrivateWriter:
@@ -106,12 +100,11 @@ def open_consents(audit: Audit | None = None, shared: SharedStores | None = None
     return ConsentStore(folder / "trust.json", writer, SystemClock(), audit or NullAudit(), shared)
 
 
-class Agreed:
+class Agreed(Struct):
     """The permanent consents; read again when their file changes."""
 
-    def __init__(self) -> None:
-        self._seen: Stamp | None = None
-        self._subjects: frozenset[str] = frozenset()
+    _seen: Stamp | None = None
+    _subjects: frozenset[str] = frozenset()
 
     def __call__(self) -> frozenset[str]:
         seen = stamp(user_state() / "trust.json")
@@ -157,8 +150,8 @@ def installed_plugins() -> list[Installed]:
     """Entry points of the group `navigator`, from the cache, but for those that are left out; `off` leaves out all but
     this package's own."""
     folder, without = user_state() / "cache", left_out()
-    found = entry_points(folder / "plugins.json", lambda: private_writer(folder))
-    return [one for one in found if one.name not in without and (one.package == OWN or "off" not in without)]
+    points = entry_points(folder / "plugins.json", lambda: private_writer(folder))
+    return [point for point in points if point.name not in without and (point.package == OWN or "off" not in without)]
 
 
 def tool_file() -> Path:

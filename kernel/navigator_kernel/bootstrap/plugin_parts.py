@@ -88,16 +88,16 @@ def agents_subject(folder: Path) -> str:
 def agents_of(plugins: Plugins, ports: AgentPorts) -> tuple[Mapping[str, Agent], Mapping[str, str]]:
     """The agents by name and alias, and the plugin of each by name. The first of a name wins; others, and other
     objects, are recorded as failures."""
-    hook, found, owners = "kernel_register_agents", dict[str, Agent](), dict[str, str]()
+    hook, agents, owners = "kernel_register_agents", dict[str, Agent](), dict[str, str]()
     for plugin, agent in plugins.all(hook, ports, read_agent):
-        if agent.name in found:
+        if agent.name in agents:
             plugins.fail(plugin, hook, ValueError(f"an agent called {agent.name!r} exists already"))
         else:
-            found[agent.name], owners[agent.name] = agent, plugin
-    for agent in tuple(found.values()):
+            agents[agent.name], owners[agent.name] = agent, plugin
+    for agent in tuple(agents.values()):
         for alias in agent.aliases:
-            found.setdefault(alias, agent)
-    return found, owners
+            agents.setdefault(alias, agent)
+    return agents, owners
 
 
 def encoder_of(plugins: Plugins, root: Path) -> Encoder | None:

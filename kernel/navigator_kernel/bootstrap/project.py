@@ -16,7 +16,6 @@ from navigator_kernel.adapters.stores.project_state import BOX, PrivateWriter, P
 from navigator_kernel.bootstrap.places import (
     MAPPING,
     Agreed,
-    box_of,
     installed_plugins,
     memory_subject,
     open_consents,
@@ -28,6 +27,7 @@ from navigator_kernel.bootstrap.places import (
     standing_places,
     tool_file,
 )
+from navigator_kernel.config.project_root import is_project
 from navigator_kernel.config.settings import Settings, load_settings, user_file, user_state
 from navigator_kernel.digests import blake2b
 from navigator_kernel.errors import Busy, KernelError, NotFound, NotLoadable
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from navigator_kernel.model_ports import Encoder
     from navigator_kernel.ports import (
         Agent,
-        AgentPorts,
         Clock,
         Dispatcher,
         DispatchPorts,
@@ -174,8 +173,11 @@ class Project:
 
     @part
     def box(self) -> Path:
-        """The folder of logs and of runs' files."""
-        return box_of(self.root)
+        """The folder of logs and of runs' files: the project's `mybox`, or the person's own state (X-42) for a folder
+        that is not a project, in which nothing is written, and for one that this person cannot write to."""
+        box = self.root / BOX
+        is_open = os.access(box if box.is_dir() else self.root, os.W_OK | os.X_OK)
+        return box if is_open and is_project(os.path.realpath(self.root)) else self.state.folder / BOX
 
     @part
     def box_writer(self) -> FolderWriter:
@@ -225,13 +227,10 @@ class Project:
 
     # What is stored
 
-    def redact(self, value: Any) -> Any:
-        """The value without secrets: those of this process's environment and of MCP servers' settings, and text that
-        looks like one."""
-        return self._redact(value)
-
     @part
-    def _redact(self) -> Callable[[Any], Any]:
+    def redact(self) -> Callable[[Any], Any]:
+        """A function from a value to the value without secrets: those of this process's environment and of MCP
+        servers' settings, and text that looks like one."""
         from navigator_kernel.adapters.secrets.redaction import SHORTEST, Redactor, secrets_of
 
         environments: list[Mapping[str, str]] = [os.environ]
@@ -241,7 +240,7 @@ class Project:
             keys = [provider.key for provider in self.settings.models.providers.values() if provider.key]
         except KernelError:  # commands that work without readable settings know none of their secrets
             pass
-        known = [value for held in environments for value in secrets_of(held)]
+        known = [value for environment in environments for value in secrets_of(environment)]
         known += [value for key in keys if len(value := os.environ.get(key, "")) >= SHORTEST]
         return Redactor(tuple(known)).value
 
@@ -421,13 +420,13 @@ class Project:
         from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
         from navigator_kernel.skills.catalog.switches import read_switches
 
-        state, kept = self.state.folder, user_state() / "cache" / "manifests"
+        state, folder = self.state.folder, user_state() / "cache" / "manifests"
         name = blake2b(os.fsencode(self.root.resolve()), digest_size=12).hexdigest()
         return ResourceCatalogue(
             roots=self.roots,
             disabled=lambda: read_switches(state).disabled,
-            shipped=shipped_digests(),
-            kept=ManifestStore(kept / f"{name}.json", lambda: private_writer(kept)),
+            shipped=self.shipped,
+            kept=ManifestStore(folder / f"{name}.json", lambda: private_writer(folder)),
             agreed=Agreed(),
         )
 
@@ -439,6 +438,22 @@ class Project:
 
         seen, shipped, own = (folder / MAPPING for folder in (user_state(), shipped_home().docs, self.root / "docs"))
         return SkillMapping([seen, shipped], named=None if own.resolve() == shipped.resolve() else own)
+
+    @part
+    def shipped(self) -> Mapping[str, str]:
+        """`<skill>` and `bin/<script>.py` → digest, of this release."""
+        return shipped_digests()
+
+    @property
+    def release(self) -> Path:
+        """The folder of this release's scripts."""
+        return shipped_home().bin
+
+    def record_use(self, skill: str) -> None:
+        """Adds one use of a skill, for the bonus in a search (LIF-16)."""
+        from navigator_kernel.skills.catalog.switches import add_use
+
+        add_use(self.state.folder, skill, self.state_writer)
 
     @part
     def scripts(self) -> Mapping[str, Path]:
@@ -460,17 +475,16 @@ class Project:
         if self.settings.encoder == "off":
             return None
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a second thread saves 1 ms of 2, or loses 60 if it is busy
-        brought = None if self._brought is None else self._plugins_encoder(self._brought)
-        if brought is not None or not installed():
-            return brought
-        kept = user_state() / "cache" / "encoders"
-        own = UseEncoder(kept, lambda: private_writer(kept))
-        return KeptVectors(own, kept, lambda: private_writer(kept))
+        if (brought := self._brought) is not None:
+            from navigator_kernel.bootstrap.plugin_parts import encoder_of
 
-    def _plugins_encoder(self, brought: LoadedPlugins) -> Encoder | None:
-        from navigator_kernel.bootstrap.plugin_parts import encoder_of
-
-        return encoder_of(brought.plugins, self.root)
+            if (encoder := encoder_of(brought.plugins, self.root)) is not None:
+                return encoder
+        if not installed():
+            return None
+        folder = user_state() / "cache" / "encoders"
+        own = UseEncoder(folder, lambda: private_writer(folder))
+        return KeptVectors(own, folder, lambda: private_writer(folder))
 
     @part
     def meaning(self) -> SemanticRanker:
@@ -498,12 +512,11 @@ class Project:
     @part
     def router(self) -> Router:
         """The kernel's own router, or a plugin's if one provides it."""
-        return self.own_router if self._brought is None else self._plugins_router(self._brought)
+        if (brought := self._brought) is not None:
+            from navigator_kernel.bootstrap.plugin_parts import router_of
 
-    def _plugins_router(self, brought: LoadedPlugins) -> Router:
-        from navigator_kernel.bootstrap.plugin_parts import router_of
-
-        return router_of(brought.plugins, self.catalogue, self.own_router)
+            return router_of(brought.plugins, self.catalogue, self.own_router)
+        return self.own_router
 
     # Processes
 
@@ -513,18 +526,17 @@ class Project:
         from navigator_kernel.adapters.processes.process import ProcessRunner
         from navigator_kernel.sandbox.contain import ContainedRunner
 
-        kept = user_state() / "cache"
-        return ContainedRunner(ProcessRunner(), kept / "sandbox.json", lambda: private_writer(kept), self.unsafe)
+        cache = user_state() / "cache"
+        memory, writer = cache / "sandbox.json", lambda: private_writer(cache)
+        return ContainedRunner(ProcessRunner(), memory, writer, self.unsafe, _make_environment)
 
     @part
     def sandbox(self) -> ConsentGate:
         """Runs processes that the person's policy and consents allow."""
-        from navigator_kernel.sandbox.contain import PackagedRunner
         from navigator_kernel.sandbox.guard import ConsentGate
 
-        inner = PackagedRunner(self.contained, _make_environment)
         policy = self.settings.policy
-        return ConsentGate(self.consents, inner, policy, self.audit, self.fresh_folder, _refuse_unmakeable)
+        return ConsentGate(self.consents, self.contained, policy, self.audit, self.fresh_folder, _refuse_unmakeable)
 
     def fresh_folder(self, folder: Path) -> Path:
         """`folder` if it is empty, else a new folder in it: no process writes among the files of another one."""
@@ -583,36 +595,19 @@ class Project:
 
     # Agents
 
-    @part
-    def agent_ports(self) -> AgentPorts:
-        """The services of agents; processes that they start go through the gate."""
-        from navigator_kernel.ports import AgentPorts
-
-        def doctor(args: Sequence[str]) -> tuple[int, str]:
+    def answer(self, script: str, args: Sequence[str]) -> tuple[int, str] | None:
+        """The exit code and the output of a script that the kernel answers itself; None for any other."""
+        if script == "doctor":
             from navigator_kernel.bootstrap.health import answered  # imported only on request
 
             return answered(self, args)
-
-        return AgentPorts(
-            root=self.root,
-            catalogue=self.catalogue,
-            sandbox=self.sandbox,
-            consents=self.consents,
-            lifecycle=self.lifecycle,
-            mcp=self.mcp,
-            clock=self.clock,
-            scripts=self.scripts,
-            shipped=shipped_digests(),
-            workspace=self.workspace,
-            release=shipped_home().bin,
-            answers={"doctor": doctor},
-        )
+        return None
 
     @part
     def _agents(self) -> tuple[Mapping[str, Agent], Mapping[str, str]]:
         from navigator_kernel.bootstrap.plugin_parts import agents_of
 
-        return agents_of(self.plugins.plugins, self.agent_ports)
+        return agents_of(self.plugins.plugins, self)
 
     @property
     def agents(self) -> Mapping[str, Agent]:
@@ -685,23 +680,21 @@ class Project:
     @part
     def models(self) -> ModelRegistry | None:
         """The configured models; None if no model is set."""
-        from navigator_kernel.bootstrap.models import ModelRegistry
+        if self.settings.models.default:
+            from navigator_kernel.bootstrap.models import ModelRegistry
 
-        if not self.settings.models.default:
-            return None
-        return ModelRegistry(self.settings.models, stays=self._stays)
+            return ModelRegistry(self.settings.models, stays=self._stays)
+        return None
 
     @part
     def judge(self) -> ModelJudge | None:
         """What asks a model to choose a skill; None if no model may choose, or there is none."""
-        if self.models is None or self.settings.router == "local_only":
-            return None
-        return self._judge_with(self.models)
+        models, way = self.models, self.settings.router
+        if models is not None and way != "local_only":
+            from navigator_kernel.routing.phase_one import ModelJudge
 
-    def _judge_with(self, models: ModelRegistry) -> ModelJudge:
-        from navigator_kernel.routing.phase_one import ModelJudge
-
-        return ModelJudge(models.chain, self.catalogue, "llm_only" if self.settings.router == "llm_only" else "cascade")
+            return ModelJudge(models.chain, self.catalogue, "llm_only" if way == "llm_only" else "cascade")
+        return None
 
     def specialist(self, before: Session, spent: Spent) -> Specialist | None:
         """What lets a model work on the orders of one turn; None if there is no model. `before` is the session before
@@ -712,7 +705,7 @@ class Project:
         from navigator_kernel.agent_loop.loop import Budget
         from navigator_kernel.agent_loop.specialist import Specialist
 
-        held = self.settings.models
+        settings = self.settings.models
         return Specialist(
             models=models,
             catalogue=self.catalogue,
@@ -725,7 +718,7 @@ class Project:
             written=before.written,
             writer=lambda folder: ProjectWriter([folder], self.root),
             private=before.private,
-            budget=Budget(tokens=held.turn_tokens, cost=held.turn_cost, seconds=held.turn_seconds),
+            budget=Budget(tokens=settings.turn_tokens, cost=settings.turn_cost, seconds=settings.turn_seconds),
             spent=spent,
             redact=self.redact,
             usual=self.settings.timeout,
@@ -833,7 +826,7 @@ def _make_environment(requirements: Sequence[str]) -> Path:
 def _refuse_unmakeable(packages: Sequence[str]) -> None:
     """NotLoadable if packages are missing and the program that would install them is, too."""
     for is_node in (False, True):
-        if requirements := [one for one in packages if one.startswith(NPM) == is_node]:
+        if requirements := [package for package in packages if package.startswith(NPM) == is_node]:
             environments, name = _environments(requirements)
             if environments.path(name) is None:
                 environments.build(Path(), 0.0)

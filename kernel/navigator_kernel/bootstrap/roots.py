@@ -30,7 +30,7 @@ def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ..
     plugins' and extensions' of Claude Code, Codex and Gemini CLI, those that our own `plugins` bring, and the shipped
     one."""
     home = Path.home()
-    found = [Root(path=root / host / "skills", level="project") for host in HOSTS]
+    roots = [Root(path=root / host / "skills", level="project") for host in HOSTS]
     if is_project(os.path.realpath(root)):
         for package in islice(_packages(str(root), 2), _PACKAGES):  # such as `packages/web/.claude/skills`
             for host in HOSTS:
@@ -38,32 +38,29 @@ def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ..
                 places = (package, f"{package}/{host}", folder)
                 # The person's own, or the person has agreed to others' files in the project
                 if _is_folder(folder) and (all(map(is_own, places)) or foreign(str(root))):
-                    found.append(Root(path=Path(folder), level="project"))
-    found += [Root(path=path / "skills", level="user") for path in _own_folders(home)]
-    found += _claude_plugins(home / ".claude", root)
-    found += _other_plugins(_place("CODEX_HOME", home / ".codex"), home / ".gemini")
-    found += [Root(path=path, level="plugin") for path in plugins]
-    found.append(Root(path=shipped_home().skills, level="shipped"))
+                    roots.append(Root(path=Path(folder), level="project"))
+    # The person's folders of hosts. Sources: the pages on skills of Codex, Copilot CLI, Cursor, opencode, goose, Amp,
+    # Qwen Code, Kimi Code and Windsurf, and the hosts of the npm package skills
+    named = ("CODEX_HOME", "COPILOT_HOME", "QWEN_HOME", "KIMI_CODE_HOME")
+    settings = _place("XDG_CONFIG_HOME", home / ".config")
+    own = [home / host for host in (*HOSTS, ".copilot", ".codeium/windsurf")]
+    own += [_place(name, home / ".codex") for name in named]
+    own += [settings / name for name in ("opencode", "goose", "agents", "amp")]
+    roots += [Root(path=path / "skills", level="user") for path in own]
+    roots += _claude_plugins(home / ".claude", root)
+    roots += _other_plugins(_place("CODEX_HOME", home / ".codex"), home / ".gemini")
+    roots += [Root(path=path, level="plugin") for path in plugins]
+    roots.append(Root(path=shipped_home().skills, level="shipped"))
     levels: tuple[tuple[Level, Path], ...] = (("project", root), ("user", home))
-    found += [
+    roots += [
         Root(path=base / ".claude" / name, level=level, type=kind)
         for level, base in levels
         for name, kind in _OTHERS.items()
     ]
     kept: dict[tuple[str, str], Root] = {}
-    for item in found:
+    for item in roots:
         kept.setdefault((os.path.realpath(item.path), item.type), item)
     return tuple(kept.values())
-
-
-def _own_folders(home: Path) -> Iterator[Path]:
-    """The person's folders of hosts that have `skills` below them. Sources: the pages on skills of Codex, Copilot CLI,
-    Cursor, opencode, goose, Amp, Qwen Code, Kimi Code and Windsurf, and the hosts of the npm package skills."""
-    yield from (home / host for host in HOSTS)
-    yield from (home / ".copilot", home / ".codeium/windsurf")
-    yield from (_place(name, home / ".codex") for name in ("CODEX_HOME", "COPILOT_HOME", "QWEN_HOME", "KIMI_CODE_HOME"))
-    settings = _place("XDG_CONFIG_HOME", home / ".config")
-    yield from (settings / name for name in ("opencode", "goose", "agents", "amp"))
 
 
 def _place(name: str, usual: Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -46,9 +47,9 @@ class Turns(Struct, frozen=True):
         the one in which a killed process was working on `text`. It waits if a process was killed in its turn."""
         if name is None:
             interrupted = [
-                one
-                for one in (self.project.underway.left() if text else ())
-                if not one.turn and one.order.packets[0].task_spec.intent.strip() == text.strip()
+                order
+                for order in (self.project.underway.left() if text else ())
+                if not order.turn and order.order.packets[0].task_spec.intent.strip() == text.strip()
             ]
             if interrupted:
                 return Session(id=interrupted[-1].session, approval=interrupted[-1].order)
@@ -59,7 +60,7 @@ class Turns(Struct, frozen=True):
             session = self.project.sessions.load(name)
         except NotFound:
             session = Session(id=name)
-        left = [one for one in self.project.underway.left() if (one.session, one.turn) == (name, session.turn)]
+        left = [order for order in self.project.underway.left() if (order.session, order.turn) == (name, session.turn)]
         return replace(session, approval=left[-1].order) if left else session
 
     def answered(self, approval: str, text: str) -> tuple[Message, Session]:
@@ -88,14 +89,14 @@ class Turns(Struct, frozen=True):
         except NotFound:
             session = Session(id=held.session)
         now = self.project.clock.now()
-        asked = session.approval
-        if asked is None or (asked.workflow, asked.subject) != (held.token, subject):
+        approval = session.approval
+        if approval is None or (approval.workflow, approval.subject) != (held.token, subject):
             last = next((one.report for one in reversed(held.records) if one.report is not None), None)
             also = last.also if last is not None and last.subject == subject else ()
-            asked = PendingApproval(packets=(), subject=subject, workflow=held.token, also=also)
-        waiting = replace(asked, asked_at=now)
-        said = "是" if language_of(held.plan.description) == "zh" else "yes"
-        return Message(text=said, attended=False), replace(session, approval=waiting, question=None)
+            approval = PendingApproval(packets=(), subject=subject, workflow=held.token, also=also)
+        waiting = replace(approval, asked_at=now)
+        text = "是" if language_of(held.plan.description) == "zh" else "yes"
+        return Message(text=text, attended=False), replace(session, approval=waiting, question=None)
 
     async def take(
         self,
@@ -120,12 +121,57 @@ class Turns(Struct, frozen=True):
         reply, and `missed` is called with the error. A cancelled turn ends in a CancelledError; `stopped` is called
         before, if a model had worked, with the reply from which its work can go on.
         """
-        self.project.refuse_replaced()
-        if keep != "always":
-            return await self._take(message, session, listeners, keep, run, agreed, missed, allow, stopped)
-        async with self.project.sessions.queue.turn(session.id, warn):
-            session = self._continued(message, session)
-            return await self._take(message, session, listeners, keep, run, agreed, missed, allow, stopped)
+        project, owner, lasts = self.project, owner_of_session(session.id), keep == "always"
+        project.refuse_replaced()
+        async with project.sessions.queue.turn(session.id, warn) if lasts else nullcontext():
+            session = self._continued(message, session) if lasts else session
+            if owner:  # earlier versions wrote to folders without an owner, which are closed now
+                written = tuple(path for path in session.written if f"-{owner}/" in path)
+                session = replace(session, written=written)
+            if project.models is not None and session.turn:
+                session = replace(session, history=tuple(project.sessions.history(session.id, RECALLED)))
+            resumed = resume(message, session, project.clock.now())
+            allow(resumed)
+            goes_on: str = ""  # the run of a killed process that continues now
+            size: int | None = None  # of its file
+            covered: tuple[str, ...] = ()
+            if (approved := resumed.approved) is not None and not resumed.declined:
+                covered = approved.covered
+                if is_interrupted(approved):
+                    (goes_on, size), covered = run_of(approved.subject), approved.agreed
+            run = goes_on or run or owned(project.ids.new(), owner)
+            seq = len(project.run_log.read(run)) if goes_on else 0
+            for subject in agreed:
+                project.consents.allow(run, subject)
+            is_open = is_interrupted(resumed.session.approval)
+            is_new = session.approval is None and session.question is None
+            # A message with a secret cannot be repeated
+            text = message.text if lasts and is_new and project.redact(message.text) == message.text else ""
+            recorded = project.underway.kept(run, session, covered, size, message=text, is_open=is_open)
+            with viewing(owner), remembering(), recorded, project.run_log.opened(run) as log:
+                if session.question is not None:  # the answer to "password?" is one
+                    project.redact(dict.fromkeys(session.question.missing, message.text.strip()))
+                stream = EventStream(run, session.turn, log, project.clock, listeners, seq, project.redact)
+                reply = await run_turn(message, session, project, stream, resumed)
+                if (view := reply.workflow) is not None:
+                    plan, left = (
+                        plan_from(project.redact(plan_to_dict(view.plan))),
+                        tuple(project.redact(list(view.left))),
+                    )
+                    reply = replace(reply, workflow=replace(view, plan=plan, left=left))
+                after = reply.session
+                waits = after.approval is not None or after.question is not None or is_unfinished(after)
+                if lasts or (keep == "waiting" and waits):
+                    try:
+                        project.sessions.save(reply.session, reply.said)
+                    except Busy as error:
+                        if reply.workflow is None or missed is None:
+                            raise
+                        missed(error)
+            if reply.is_stopped:
+                stopped(reply)
+                raise asyncio.CancelledError
+            return reply
 
     def _continued(self, message: Message, session: Session) -> Session:
         """The stored session if it is newer than `session`, which the message was written for; without consents that
@@ -148,66 +194,6 @@ class Turns(Struct, frozen=True):
                 hint = f"navigator session show {session.id}, then send it again"
                 raise Busy(f"session {session.id!r} was continued meanwhile, and the message may not fit", hint=hint)
         return stored
-
-    async def _take(
-        self,
-        message: Message,
-        session: Session,
-        listeners: Sequence[Listener],
-        keep: Keep,
-        run: str,
-        agreed: Sequence[str],
-        missed: Callable[[Busy], None] | None,
-        allow: Callable[[Resumed], None],
-        stopped: Callable[[Reply], None],
-    ) -> Reply:
-        project, owner = self.project, owner_of_session(session.id)
-        if owner:  # earlier versions wrote to folders without an owner, which are closed now
-            written = tuple(path for path in session.written if f"-{owner}/" in path)
-            session = replace(session, written=written)
-        if project.models is not None and session.turn:
-            session = replace(session, history=tuple(self.project.sessions.history(session.id, RECALLED)))
-        resumed = resume(message, session, project.clock.now())
-        allow(resumed)
-        goes_on: str = ""  # the run of a killed process that continues now
-        size: int | None = None  # of its file
-        covered: tuple[str, ...] = ()
-        if (approved := resumed.approved) is not None and not resumed.declined:
-            covered = approved.covered
-            if is_interrupted(approved):
-                (goes_on, size), covered = run_of(approved.subject), approved.agreed
-        run = goes_on or run or owned(project.ids.new(), owner)
-        seq = len(project.run_log.read(run)) if goes_on else 0
-        for subject in agreed:
-            project.consents.allow(run, subject)
-        is_open = is_interrupted(resumed.session.approval)
-        is_new = session.approval is None and session.question is None
-        lasts = (
-            keep == "always" and is_new and project.redact(message.text) == message.text
-        )  # else it cannot be repeated
-        text = message.text if lasts else ""
-        kept = project.underway.kept(run, session, covered, size, message=text, is_open=is_open)
-        with viewing(owner), remembering(), kept, project.run_log.opened(run) as log:
-            if session.question is not None:  # the answer to "password?" is one
-                project.redact(dict.fromkeys(session.question.missing, message.text.strip()))
-            stream = EventStream(run, session.turn, log, project.clock, listeners, seq, project.redact)
-            reply = await run_turn(message, session, project, stream, resumed)
-            if (view := reply.workflow) is not None:
-                plan, left = plan_from(project.redact(plan_to_dict(view.plan))), tuple(project.redact(list(view.left)))
-                reply = replace(reply, workflow=replace(view, plan=plan, left=left))
-            after = reply.session
-            waits = after.approval is not None or after.question is not None or is_unfinished(after)
-            if keep == "always" or (keep == "waiting" and waits):
-                try:
-                    self.project.sessions.save(reply.session, reply.said)
-                except Busy as error:
-                    if reply.workflow is None or missed is None:
-                        raise
-                    missed(error)
-        if reply.is_stopped:
-            stopped(reply)
-            raise asyncio.CancelledError
-        return reply
 
 
 def refuse_message(text: str) -> None:

@@ -16,26 +16,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def app_of(ctx: click.Context) -> App:
     """The App of a context; a new one if the group was not entered (completion)."""
-    held = ctx.find_object(App)
-    return held if held is not None else App()
+    app = ctx.find_object(App)
+    return app if app is not None else App()
 
 
-def _unsafe(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's signature
-    if value:
-        app_of(ctx).unsafe = True
-
-
-def _edits(ctx: click.Context, option: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's signature
-    if value and option.name == "allow_edits":
-        app_of(ctx).allow += (EVERYWHERE,)
-    elif value:
-        app_of(ctx).read_only = True
-
-
-def _allow(ctx: click.Context, _: click.Parameter, values: tuple[str, ...]) -> None:
-    if values:
-        words = [word for value in values for word in value.split(",")]
-        app_of(ctx).allow += words_in(words)
+def _take_right(ctx: click.Context, option: click.Parameter, value: Any) -> None:
+    """Notes a right that the person gives or takes for this one command."""
+    if not value:
+        return
+    app = app_of(ctx)
+    match option.name:
+        case "unsafe_no_sandbox":
+            app.unsafe = True
+        case "read_only":
+            app.read_only = True
+        case "allow_edits":
+            app.allow += (EVERYWHERE,)
+        case _:
+            app.allow += words_in([word for words in value for word in words.split(",")])
 
 
 def rights_options(command: F) -> F:
@@ -45,10 +43,10 @@ def rights_options(command: F) -> F:
         metavar="WORDS",
         multiple=True,
         expose_value=False,
-        callback=_allow,
+        callback=_take_right,
         help="What the model's tools may do without a question: run, scripts, read, edit:FOLDER/ (with commas).",
     )
-    flag = partial(click.option, is_flag=True, expose_value=False, callback=_edits)
+    flag = partial(click.option, is_flag=True, expose_value=False, callback=_take_right)
     read_only = flag("--read-only", help="The model's tools may only read.")
     edits = flag("--allow-edits", help="The same as --allow edit:./")
     return edits(read_only(allow(command)))
@@ -58,7 +56,7 @@ unsafe_option = click.option(
     "--unsafe-no-sandbox",
     is_flag=True,
     expose_value=False,
-    callback=_unsafe,
+    callback=_take_right,
     help="Run commands without a sandbox if this machine has none.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")

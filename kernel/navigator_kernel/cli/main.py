@@ -121,8 +121,16 @@ def _drop_output() -> None:
 def _run(args: list[str]) -> int:
     as_json = "--json" in args[: args.index("--")] if "--" in args else "--json" in args
     try:
-        told = _answered(args)
-        return told if isinstance(told, int) else _told(told, args, as_json=as_json)
+        if args[:1] == ["route"] and args[1:] and not any(word.startswith("-") for word in args):
+            from navigator_kernel.cli.project import App  # without the command-line parser, which takes as long
+            from navigator_kernel.cli.route.routed import answer
+
+            outcome: int | Mapping[str, Any] = answer(App(), " ".join(args[1:]))
+        else:
+            from navigator_kernel.cli.registry import invoke
+
+            outcome = invoke(args)  # the exit code, or the error in the arguments
+        return outcome if isinstance(outcome, int) else _told(outcome, args, as_json=as_json)
     except KernelError as error:
         return _told({**error.to_dict(), **_closed_home(error)}, args, as_json=as_json)
     except KeyboardInterrupt:
@@ -145,27 +153,6 @@ def _closed_home(error: KernelError) -> dict[str, str]:
     if not path.startswith((str(user_state()), str(user_cache()))):
         return {}
     return {"hint": "XDG_STATE_HOME and XDG_CACHE_HOME name folders that you can write to"}
-
-
-def _answered(args: list[str]) -> int | Mapping[str, Any]:
-    """Runs the command; returns the exit code, or the error in the arguments. A plain question is routed without the
-    command-line parser, which takes as long to import as the answer takes."""
-    if args[:1] == ["route"] and args[1:] and not any(word.startswith("-") for word in args):
-        return _routed(" ".join(args[1:]))
-    return _parsed(args)
-
-
-def _routed(question: str) -> int:
-    from navigator_kernel.cli.project import App
-    from navigator_kernel.cli.route.routed import answer
-
-    return answer(App(), question)
-
-
-def _parsed(args: list[str]) -> int | Mapping[str, Any]:
-    from navigator_kernel.cli.registry import invoke
-
-    return invoke(args)
 
 
 def _told(error: Mapping[str, Any], args: Sequence[str], *, as_json: bool) -> int:

@@ -74,11 +74,13 @@ class App(Struct, kw_only=True, dict=True):
 
     @cached_property
     def turns(self) -> Turns:
-        """Takes turns; the file of conversations stays open until `close`."""
         from navigator_kernel.bootstrap.turns import Turns
 
-        self._open.enter_context(self.project.sessions.held())
         return Turns(self.project)
+
+    def hold_sessions(self) -> None:
+        """Keeps the file of conversations open until `close`, for a command that reads it and then writes it."""
+        self._open.enter_context(self.project.sessions.held())
 
     def use_model(self, name: str) -> None:
         """Switches to the model `name`."""

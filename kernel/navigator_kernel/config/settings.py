@@ -179,9 +179,10 @@ def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mappi
     for key in SCALARS:
         variable = f"NAVIGATOR_{key.upper().replace('.', '_')}"
         levels = {"flag": (flags or {}).get(key), "environment": env.get(variable)}
-        levels |= {"project": _scalar(project, key), "user": _scalar(user, key)}
+        *above, field_name = key.split(".")
+        levels |= {"project": _table(project, *above).get(field_name), "user": _table(user, *above).get(field_name)}
         origin = next((name for name, value in levels.items() if value is not None), "default")
-        values[field_of(key)] = checked(key, levels[origin]) if origin != "default" else SCALARS[key][1]
+        values[field_name] = checked(key, levels[origin]) if origin != "default" else SCALARS[key][1]
         origins[key] = origin
     hosts = _table(user, "hosts")
     servers: Mapping[str, McpServer] = {}
@@ -211,14 +212,14 @@ def _ignored(file: str, table: Mapping[str, Any], hosts: Mapping[str, Any] | Non
     """The settings of a file that nothing reads there; `hosts` are those of the person's file, None for a project's."""
     known = {*SCALARS} if hosts is None else {*SCALARS, *_CHECKED, *(f"hosts.{host}.auth" for host in hosts)}
     elsewhere = {key.partition(".")[0] for key in TABLES}
-    found = []
+    notes = []
     for path in _unread(table, known):
         if path in elsewhere and hosts is None:
-            found.append(f"{file}: {path!r} is read at user level only")
+            notes.append(f"{file}: {path!r} is read at user level only")
         else:
             near = suggestions(path, known, 1)
-            found.append(f"{file}: {path!r} is not a setting" + (f"; did you mean {near[0]!r}?" if near else ""))
-    return tuple(found)
+            notes.append(f"{file}: {path!r} is not a setting" + (f"; did you mean {near[0]!r}?" if near else ""))
+    return tuple(notes)
 
 
 def _unread(table: Mapping[str, Any], known: Collection[str], above: str = "") -> Iterator[str]:
@@ -234,11 +235,6 @@ def _unread(table: Mapping[str, Any], known: Collection[str], above: str = "") -
 def field_of(key: str) -> str:
     """The field of Settings for the setting `key`."""
     return key.rpartition(".")[2]
-
-
-def _scalar(table: Mapping[str, Any], key: str) -> Any:
-    *above, last = key.split(".")
-    return _table(table, *above).get(last)
 
 
 def _servers(root: Path, own: Path, configured: Mapping[str, Any]) -> tuple[Mapping[str, McpServer], tuple[str, ...]]:
@@ -327,12 +323,12 @@ def _of_toml(text: str, path: Path) -> dict[str, Any]:
 
 def _table(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
     """The table at `path`, empty if there is none; UsageProblem if something else is there."""
-    held: Any = settings
+    table: Any = settings
     for at, name in enumerate(path):
-        held = held.get(name, {})
-        if not isinstance(held, dict):
+        table = table.get(name, {})
+        if not isinstance(table, dict):
             raise UsageProblem(f"{'.'.join(path[: at + 1])!r} is not a table", hint=f"write it as [{'.'.join(path)}]")
-    return held  # type: ignore[no-any-return]  # a dict, as checked above
+    return table  # type: ignore[no-any-return]  # a dict, as checked above
 
 
 def _models(user: Mapping[str, Any], env: Mapping[str, str]) -> Models:
@@ -359,10 +355,10 @@ def _models(user: Mapping[str, Any], env: Mapping[str, str]) -> Models:
 
 
 def _number(table: Mapping[str, Any], name: str, otherwise: float) -> float:
-    held = table.get(name, otherwise)
-    if isinstance(held, bool) or not isinstance(held, int | float) or not 0 <= held <= MOST:
-        raise UsageProblem(f"{held!r} is not a value of 'models.{name}'", hint="a number, 0 or more")
-    return float(held)
+    number = table.get(name, otherwise)
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= MOST:
+        raise UsageProblem(f"{number!r} is not a value of 'models.{name}'", hint="a number, 0 or more")
+    return float(number)
 
 
 def _provider(name: str, body: Any) -> ModelProvider:
@@ -422,8 +418,8 @@ def _allowed(user: Mapping[str, Any], root: Path, env: Mapping[str, str]) -> Map
 
 
 def _denied(table: Mapping[str, Any], where: str, known: Sequence[str] = DENIABLE) -> frozenset[str]:
-    held = table.get("deny", [])
-    words = held if isinstance(held, list) else [held]
+    denied = table.get("deny", [])
+    words = denied if isinstance(denied, list) else [denied]
     for word in words:
         if not isinstance(word, str) or (word not in known and not word.startswith("tool:")):
             hint = f"one of: {', '.join(known)}, tool:NAME"

@@ -129,7 +129,12 @@ def flow(value: Any) -> str:
     """A value as one line of YAML: plain keys, quoted strings, lists without spaces."""
     match value:
         case Mapping():
-            return "{" + ", ".join(f"{_key(str(key))}: {flow(item)}" for key, item in value.items()) + "}"
+            pairs = []
+            for key, item in value.items():
+                name = str(key)
+                name = name if _PLAIN_KEY.fullmatch(name) else json.dumps(clean(name), ensure_ascii=False)
+                pairs.append(f"{name}: {flow(item)}")
+            return "{" + ", ".join(pairs) + "}"
         case list() | tuple():
             return "[" + ",".join(map(flow, value)) + "]"
         case str():
@@ -145,10 +150,6 @@ def _document(report: Report, format: Format) -> dict[str, Any]:
         return report.to_dict()
     head = {"state": report.state, "agent": report.agent, "summary": report.summary}
     return {**head, "raw": report.raw} if format == "raw" else head
-
-
-def _key(key: str) -> str:
-    return key if _PLAIN_KEY.fullmatch(key) else json.dumps(clean(key), ensure_ascii=False)
 
 
 def _number(value: float) -> str:

@@ -13,13 +13,16 @@ from difflib import get_close_matches
 from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.language.signs import named_files
 from navigator_kernel.language.sources import SOURCES
 from navigator_kernel.text import fold, lazy_compile, numbered
 from navigator_kernel.values.request import UNREAD, FileReference
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.files.project_files import ProjectFiles
 
 _SOURCES = SOURCES["targets"]
 LIMIT = 4_000  # characters of a message in which files are looked for
@@ -95,17 +98,9 @@ class _Mention(NamedTuple):
     too_many: int = 0
 
 
-class Folder(Protocol):
-    """A project in which names are looked up; both raise KernelError for what may not be used."""
-
-    def read(self, written: str) -> tuple[Path, str]: ...
-
-    def place(self, written: str) -> Path: ...
-
-    def listing(self) -> Sequence[str]: ...
-
-
-def find_targets(text: str, files: Folder, today: date | None = None, whole: str = "") -> tuple[FileReference, ...]:
+def find_targets(
+    text: str, files: ProjectFiles, today: date | None = None, whole: str = ""
+) -> tuple[FileReference, ...]:
     """The files and folders that `text` names without a mark, in its order, then those that it, or the `whole` message of
     which it is a part, leaves out. `today` is for "yesterday's log"."""
     left = left_out(whole or text, files)
@@ -140,7 +135,7 @@ def too_many(written: str, count: int) -> str:
     return f"{written!r} means {numbered(count, 'file')}, and {MOST} at once is the most"
 
 
-def left_out(text: str, files: Folder) -> tuple[FileReference, ...]:
+def left_out(text: str, files: ProjectFiles) -> tuple[FileReference, ...]:
     """The files, folders and patterns such as `*.md` that `text` leaves out: "except tests", 不包括 docs 目录."""
     from navigator_kernel.language.stated import kinds_of_files
 
@@ -170,7 +165,7 @@ def left_out(text: str, files: Folder) -> tuple[FileReference, ...]:
 
 
 class _Finder:
-    def __init__(self, text: str, files: Folder, today: date | None) -> None:
+    def __init__(self, text: str, files: ProjectFiles, today: date | None) -> None:
         self.text, self.files, self.today = text, files, today
         self._taken: list[tuple[int, int]] = [hit.span() for hit in _ADDRESS.finditer(text)]
         self._exists = cache(self._place)  # the words of a long message occur again
@@ -478,7 +473,7 @@ _PART = lazy_compile(r"[a-z0-9]+")
 _DATED = lazy_compile(r"(?<!\d)(20\d\d)[-_.]?(0\d|1[0-2])[-_.]?([0-3]\d)(?!\d)")
 
 
-def located(written: str, path: str, files: Folder, *, loose: bool = False) -> FileReference:
+def located(written: str, path: str, files: ProjectFiles, *, loose: bool = False) -> FileReference:
     """The file or folder at `path`, with its text if that can be read; its problem if it may not be used."""
     try:
         place = files.place(path)

@@ -45,7 +45,7 @@ from navigator_kernel.sandbox.confinement import Confinement, confinement, cover
 from navigator_kernel.values.job import NPM, Exceeded, Job, Outcome
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Sandbox, Writer
+    from navigator_kernel.ports import Writer
 
 
 PATIENCE = 10.0  # seconds for the trial of a backend
@@ -59,16 +59,20 @@ REMEDIES = (
 
 class ContainedRunner(Struct):
     """Implements `ports.Sandbox`. The file `memory` keeps which backend worked, until the machine restarts. With
-    `unsafe`, an option that a person set for this process, a job runs without a sandbox if none works."""
+    `unsafe`, an option that a person set for this process, a job runs without a sandbox if none works. `made` returns
+    the environment with the packages that a job declares."""
 
     inner: ProcessRunner
     memory: Path
     writer: Callable[[], Writer]
     unsafe: bool = False
+    made: Callable[[Sequence[str]], Path] | None = None
 
     async def run(self, job: Job) -> Outcome:
         """Runs a job. NoSandbox if no sandbox works or this one cannot be set up, NotFound if the program is missing,
-        and the errors of `inner`."""
+        and the errors of `equipped` and of `inner`."""
+        if job.packages and self.made is not None:
+            job = await equipped(job, self.made)
         rung = self._allowed(job)
         scratch = new_scratch()
         job = replace(job, scratch=scratch)
@@ -200,7 +204,7 @@ def _prepared(job: Job, rung: SandboxBackend) -> Iterator[Contained]:
         argv, fd = launch({**spec, **rung.wrap([program, *job.argv[1:]], allowed)})
         held_open.callback(os.close, fd)
         running = _Running(allowed, opener)
-        held_open.callback(running.remove_group)
+        held_open.callback(lambda: running.group and running.group.remove())
         yield Contained(argv, (fd, gate), running.started, running.exceeded)
 
 
@@ -223,10 +227,6 @@ class _Running(Struct):
         if self.group is not None and self.group.is_out_of_memory():
             return "memory"
         return exceeded(self.held, self.pid, self.hidden)
-
-    def remove_group(self) -> None:
-        if self.group is not None:
-            self.group.remove()
 
 
 def _threads(allowed: Confinement) -> int:
@@ -405,31 +405,19 @@ def _is_first_namespace() -> bool:
         return False
 
 
-# Gives a job its declared Python packages, from an environment that is made on first use.
+async def equipped(job: Job, made: Callable[[Sequence[str]], Path]) -> Job:
+    """The job with its packages; `made` returns the environment with these requirements (SAF-3). The person has been
+    asked before. NotLoadable without uv or npm, FetchFailed for packages that cannot be fetched."""
+    from navigator_kernel.adapters.processes.environments import activated, argv_in, node_activated
 
-
-class PackagedRunner(Struct, frozen=True):
-    """Implements `ports.Sandbox` over another one. Callers must have asked the person first; `made` returns the
-    environment with these requirements (SAF-3)."""
-
-    inner: Sandbox
-    made: Callable[[Sequence[str]], Path]
-
-    async def run(self, job: Job) -> Outcome:
-        """NotLoadable without uv or npm, FetchFailed for packages that cannot be fetched, and any error of `inner`."""
-        return await self.inner.run(await self._equipped(job) if job.packages else job)
-
-    async def _equipped(self, job: Job) -> Job:
-        from navigator_kernel.adapters.processes.environments import activated, argv_in, node_activated
-
-        node = [package for package in job.packages if package.startswith(NPM)]
-        python = [package for package in job.packages if not package.startswith(NPM)]
-        if python:
-            place = await asyncio.to_thread(self.made, python)
-            env = {**job.env, **activated(place)}
-            job = replace(job, argv=argv_in(place, job.argv), reads=(*job.reads, place), env=env)
-        if node:
-            place = await asyncio.to_thread(self.made, node)
-            env = {**job.env, **node_activated(place, job.env)}
-            job = replace(job, reads=(*job.reads, place), env=env)
-        return job
+    node = [package for package in job.packages if package.startswith(NPM)]
+    python = [package for package in job.packages if not package.startswith(NPM)]
+    if python:
+        place = await asyncio.to_thread(made, python)
+        env = {**job.env, **activated(place)}
+        job = replace(job, argv=argv_in(place, job.argv), reads=(*job.reads, place), env=env)
+    if node:
+        place = await asyncio.to_thread(made, node)
+        env = {**job.env, **node_activated(place, job.env)}
+        job = replace(job, reads=(*job.reads, place), env=env)
+    return job

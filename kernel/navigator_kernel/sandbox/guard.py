@@ -79,16 +79,23 @@ class ConsentGate(Struct, frozen=True):
     def _ended(
         self, job: Job, before: Listing, inside: str, how: str, seconds: float
     ) -> tuple[list[dict[str, str]], tuple[tuple[str, str], ...]]:
-        """Disarms what the job left, records its end, and returns the files that it left and those disarmed."""
+        """Disarms what the job left, records its end, and returns the new and changed files, `[{path, sha256}]` with
+        control characters escaped, and those disarmed. A file that is large, already gone, or not among the first MOST
+        has no digest."""
         disarmed = tuple(
             (f"{inside}{entry.before}", entry.after and f"{inside}{entry.after}") for entry in disarm(job.cwd)
         )
-        left = left_since(job.cwd, before, listed(job.cwd), inside)
-        more: dict[str, Any] = {"cut": True} if left.cut else {}
+        after = listed(job.cwd)
+        changed = sorted(set(after.files.items()) - set(before.files.items()))
+        wrote = []
+        for at, (path, (_, size, _)) in enumerate(changed):
+            digest = _digest(job.cwd / path, size) if at < MOST else ""
+            wrote.append({"path": escape_controls(f"{inside}{path}"), "sha256": digest})
+        more: dict[str, Any] = {"cut": True} if before.cut or after.cut else {}  # not everything was looked at
         more |= {"disarmed": [list(entry) for entry in disarmed[:MOST]]} if disarmed else {}
-        facts = {"how": how, "seconds": round(seconds, 3), "wrote": left.files[:MOST], **more}
+        facts = {"how": how, "seconds": round(seconds, 3), "wrote": wrote[:MOST], **more}
         self.audit.record("ended", run=job.run, subject=job.subject, **facts)
-        return left.files, disarmed
+        return wrote, disarmed
 
     def check(self, job: Job) -> None:
         """Refused if the person's policy denies what it asks for, ConsentNeeded if nobody agreed to it."""
@@ -164,28 +171,8 @@ def _shown(argv: Sequence[str], whole: str, limit: int) -> str:
     return f"{' '.join(ends(escape_controls(word), limit) for word in words)} ({size_of(whole)})"
 
 
-# Lists the new and changed files of a run's folder, with their hashes.
-
 MOST = 100  # files that get a digest
 SIZE_LIMIT = 16 * 1024 * 1024  # bytes; a larger file gets no digest
-
-
-class Left(NamedTuple):
-    """`[{path, sha256}]`, with control characters in paths escaped; `cut` if not everything was looked at."""
-
-    files: list[dict[str, str]]
-    cut: bool
-
-
-def left_since(folder: Path, before: Listing, after: Listing, inside: str = "") -> Left:
-    """The new and changed files, their paths after `inside`; without a digest if a file is large, already gone, or not
-    among the first MOST."""
-    changed = sorted(set(after.files.items()) - set(before.files.items()))
-    files = [
-        {"path": escape_controls(f"{inside}{path}"), "sha256": _digest(folder / path, seen[1]) if at < MOST else ""}
-        for at, (path, seen) in enumerate(changed)
-    ]
-    return Left(files, before.cut or after.cut)
 
 
 def _digest(path: Path, size: int) -> str:

@@ -206,7 +206,7 @@ class MappingResult(Struct, frozen=True, kw_only=True):
 
 
 class Lifecycle(Struct, kw_only=True, dict=True):
-    """Implements `ports.LifecyclePort`. `levels` has the folder of skills of each level, in order of precedence;
+    """Reads and changes installed skills. `levels` has the folder of skills of each level, in order of precedence;
     `agents` its `.agents/skills`, which comes right after it. The writer of `deps` may write to them and to the locks
     beside them, `state_writer` to `state`, the person's state of this project. `shipped` are the digests of this
     release's skills; `agreed` returns the subjects that the person agreed to; `marketplace` returns the address of one

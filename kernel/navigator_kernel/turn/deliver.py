@@ -105,7 +105,12 @@ async def _step(step: DispatchStep, delivery: DispatchDeps, emit: Emit) -> Repor
         return nothing_ready(delivery)
     tried: list[tuple[Packet, Report]] = []
     for packet in step.packets:
-        report = await _one(packet, delivery, emit)
+        begun = await begin(packet, delivery, emit)
+        answer = begun.report
+        if delivery.specialist is not None and wants_model(begun):
+            answer = await _worked_on(begun, delivery.specialist, emit)
+        language = packet.context.language
+        report = nothing_ready(delivery, language) if answer is None else end(begun, answer, delivery, emit)
         tried.append((packet, report))
         if report.state != "error" or not report.recoverable or report.effects:
             return report
@@ -122,16 +127,6 @@ class StartedStep(Struct, frozen=True, kw_only=True):
     kind: str = ""
 
 
-async def _one(packet: Packet, delivery: DispatchDeps, emit: Emit) -> Report:
-    begun = await begin(packet, delivery, emit)
-    report = begun.report
-    if delivery.specialist is not None and wants_model(begun):
-        report = await _worked_on(begun, delivery.specialist, emit)
-    if report is None:
-        return nothing_ready(delivery, packet.context.language)
-    return end(begun, report, delivery, emit)
-
-
 async def _worked_on(begun: StartedStep, specialist: Specialist, emit: Emit) -> Report:
     """Lets the model work; with `on_error: fix`, repeats a rejected result once, unless it changed something (X-37)."""
     report = await specialist.work(begun.packet, begun.report, emit)
@@ -146,13 +141,22 @@ async def begin(packet: Packet, delivery: DispatchDeps, emit: Emit) -> StartedSt
     shown, report = packet.to_dict(), None
     shown["params"]["optional"].pop(PROGRESS, None)  # the log has it already
     started = emit(StepStarted(agent=packet.agent, packet=shown), step=packet.context.step)
-    kind = _announce(packet, delivery, emit, started.seq)
+    name, kind = _skill_name(packet), ""
+    if name:  # the last stages of the funnel: loaded and active
+        kind, digest = delivery.describe(packet.task_spec.target)
+        emit(SkillLoaded(skill=name, kind=kind, digest=digest), step=packet.context.step, parent=started.seq)
+        activated = SkillActivated(skill=name, agent=packet.agent, digest=digest)
+        emit(activated, step=packet.context.step, parent=started.seq)
+    elif packet.agent != KERNEL:
+        call = packet.context.idempotency_key
+        called = ToolCallStarted(call=call, tool=_tool(packet), args=dict(packet.params.required))
+        emit(called, step=packet.context.step, parent=started.seq)
     if kind == "B" and delivery.specialist is None and not delivery.shows_prompts:  # only a model can carry it out
         # The report on a prompt skill without a model: nothing was done, and what can be done about it
-        skill, language = _skill_name(packet), packet.context.language
+        language = packet.context.language
         ways = [say(way, language) for way in ("prompt.way_model", "prompt.way_host", "prompt.way_show")]
-        data = {"skill": skill, "kind": "B", "required": ["model"], "optional": [], "reason": "no_model", "ways": ways}
-        summary = say("prompt.unworked", language, skill=skill)
+        data = {"skill": name, "kind": "B", "required": ["model"], "optional": [], "reason": "no_model", "ways": ways}
+        summary = say("prompt.unworked", language, skill=name)
         meta = Meta(agent="skills", time=0, ts=delivery.clock.now())
         report = Report(state="pending", summary=summary, meta=meta, data=data, private=False)
     elif packet.agent != KERNEL:
@@ -180,8 +184,18 @@ def end(begun: StartedStep, report: Report, delivery: DispatchDeps, emit: Emit) 
     report, redact = report if prompt else checked(packet, report), delivery.redact  # before it is stored or shown
     facts = {"summary": redact(report.summary), "data": redact(report.data), "raw": redact(report.raw)}
     report = replace(report, **facts, effects=tuple(redact(list(report.effects))))
-    report = _fitted(packet, _failed_as_asked(packet, _with_reason(packet, report), delivery), delivery)
-    report = replace(report, target=packet.task_spec.target)
+    # The summary of a failed program ends with the last line that it wrote, which is often a sentence for people. It
+    # is cut after secrets are replaced, so that no half of one is shown
+    lines = clean(str(report.data.get("msg", ""))).split("\n") if report.data.get("type") == "ExitCode" else ()
+    if reason := next((line for line in reversed(lines) if any(map(str.isalpha, line))), ""):
+        summary = f"{report.summary}{COLON[packet.context.language]}{shorten(reason, REASON)}"
+        report = replace(report, summary=summary)
+    if report.state in {"error", "timeout"} and packet.return_spec.on_error == "summarize":
+        # One line and the kind of the failure; the rest goes to a file (X-37)
+        path = _offloaded(packet, report, delivery)
+        data = {**{key: value for key, value in report.data.items() if key in _KINDS_OF_ERROR}, "offloaded": path}
+        report = replace(report, summary=report.summary.partition("\n")[0], data=data, raw=None, offloaded=path)
+    report = replace(_fitted(packet, report, delivery), target=packet.task_spec.target)
     name = _skill_name(packet)
     if packet.agent == KERNEL:
         pass
@@ -199,16 +213,6 @@ def end(begun: StartedStep, report: Report, delivery: DispatchDeps, emit: Emit) 
 def _is_ready(begun: StartedStep, report: Report) -> bool:
     """Whether the report is a prepared prompt; the output of a command may look like one but is not."""
     return begun.kind == "B" and report.state == "success" and "prompt" in report.data
-
-
-def _with_reason(packet: Packet, report: Report) -> Report:
-    """The report whose summary ends with the last line that a failed program wrote, which is often a sentence for
-    people. The line is cut after secrets are replaced, so that no half of one is shown."""
-    lines = clean(str(report.data.get("msg", ""))).split("\n") if report.data.get("type") == "ExitCode" else ()
-    reason = next((line for line in reversed(lines) if any(map(str.isalpha, line))), "")
-    if not reason:
-        return report
-    return replace(report, summary=f"{report.summary}{COLON[packet.context.language]}{shorten(reason, REASON)}")
 
 
 def checked(packet: Packet, report: Report) -> Report:
@@ -273,34 +277,6 @@ def _matches(value: Any, schema: Mapping[str, Any]) -> bool:
     return all(name in value for name in schema.get("required", ())) and all(
         _matches(value[name], rule) for name, rule in inner.items() if name in value
     )
-
-
-def _announce(packet: Packet, delivery: DispatchDeps, emit: Emit, parent: int) -> str:
-    """Emits the last stages of the funnel, loaded and active, or the tool call of another agent. Returns the kind of
-    the skill; empty for another agent."""
-    name = _skill_name(packet)
-    if name:
-        kind, digest = delivery.describe(packet.task_spec.target)
-        emit(SkillLoaded(skill=name, kind=kind, digest=digest), step=packet.context.step, parent=parent)
-        activated = SkillActivated(skill=name, agent=packet.agent, digest=digest)
-        emit(activated, step=packet.context.step, parent=parent)
-        return kind
-    if packet.agent != KERNEL:
-        call = packet.context.idempotency_key
-        started = ToolCallStarted(call=call, tool=_tool(packet), args=dict(packet.params.required))
-        emit(started, step=packet.context.step, parent=parent)
-    return ""
-
-
-def _failed_as_asked(packet: Packet, report: Report, delivery: DispatchDeps) -> Report:
-    """With `summarize`, reduces a failure to one line and its kind, and stores the rest in a file; with `propagate` and
-    `fix`, returns it unchanged (X-37)."""
-    if report.state not in {"error", "timeout"} or packet.return_spec.on_error != "summarize":
-        return report
-    data = {key: value for key, value in report.data.items() if key in _KINDS_OF_ERROR}
-    summary = report.summary.partition("\n")[0]
-    path = _offloaded(packet, report, delivery)
-    return replace(report, summary=summary, data={**data, "offloaded": path}, raw=None, offloaded=path)
 
 
 _KINDS_OF_ERROR = frozenset({"type", "code", "exit_code", "status", "elapsed", "limit"})

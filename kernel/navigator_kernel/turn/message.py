@@ -55,15 +55,6 @@ MOST_FILES = 256  # files that one message can name
 TOGETHER = 4 * 1024 * 1024  # characters of files in one message, each mention counted
 
 
-class Preprocessor(Struct, frozen=True):
-    """The interface of the source documents, for callers outside a turn (PRE-2)."""
-
-    files: FileReader
-
-    async def execute(self, content: str) -> PreprocessingResult:
-        return preprocess(Message(text=content), self.files)
-
-
 def without_prefix(text: str) -> str:
     """The message without the prefix 需求理解： (PRE-19)."""
     return _PREFIX.sub("", text) if "需求理解" in text else text
@@ -148,7 +139,11 @@ class _Found(Struct):
             part = _QUOTED_SHELL.sub(self._quoted, part) if "!`" in part else part
             named = "@" in part
             bare.append(_unescaped(_FILE.sub(self.bare, part) if named else part))
-            full.append(_with_files(part, self) if named else bare[-1])
+            at = 0  # escapes are removed only from the text between the files
+            for hit in _FILE.finditer(part) if named else ():
+                full += [_unescaped(part[at : hit.start()]), self.full(hit)]
+                at = hit.end()
+            full.append(_unescaped(part[at:]))
         return "".join(bare).strip(), "".join(full).strip()
 
     def bare(self, hit: re.Match[str]) -> str:
@@ -242,16 +237,6 @@ def _without_text(written: str, outcome: KernelError) -> FileReference | None:
     if outcome.data.get("reason") in UNREAD:
         return FileReference(written=written, path=Path(outcome.data["path"]), unread=outcome.message)
     return None
-
-
-def _with_files(part: str, parser: _Found) -> str:
-    """`part` with files inserted, and escapes removed only from the text between the files."""
-    pieces: list[str] = []
-    at = 0
-    for hit in _FILE.finditer(part):
-        pieces += [_unescaped(part[at : hit.start()]), parser.full(hit)]
-        at = hit.end()
-    return "".join([*pieces, _unescaped(part[at:])])
 
 
 def _unescaped(text: str) -> str:

@@ -112,7 +112,11 @@ def _skills(
             command = subject.commands[0] if subject.commands and (skill is None or skill.kind == "B") else None
             written = command.rest if command is not None and command.args == tuple(arguments) else " ".join(arguments)
             packets = [_skill_packet(name, skill, given, subject, order, at, written=written)]
-            packets += _fallbacks(decision, subject, catalogue, order, at) if not skills.direct_call else []
+            for other in () if skills.direct_call else decision.candidates:  # those that lack no value (CAN-1)
+                candidate = _resource(other, catalogue)
+                its = parameters(candidate.required_params if candidate else (), (), subject, named=False)
+                if not its.missing and unusable(its, order.language) is None:
+                    packets.append(_skill_packet(other, candidate, its, subject, order, at))
             steps.append(DispatchStep(packets=tuple(packets)))
             used = set(given.values.values())  # what one of several skills works on is not the next one's
             rest = tuple(target for target in request.targets if not used & {str(target.path), target.content})
@@ -165,19 +169,6 @@ def unusable(given: Parameters, language: Language) -> NeedClarification | Unkno
     listed = "  ".join(f"{at} {path}" for at, path in enumerate(given.unclear.choices, 1))
     question = say("ask.which_file", language, name=given.unclear.written, options=listed)
     return NeedClarification(question=question, missing=("file",))
-
-
-def _fallbacks(
-    decision: RouteDecision, request: PreprocessingResult, catalogue: Catalogue, order: TurnContext, at: int
-) -> list[Packet]:
-    """The packets of the other candidates that lack no value (CAN-1)."""
-    packets: list[Packet] = []
-    for name in decision.candidates:
-        skill = _resource(name, catalogue)
-        given = parameters(skill.required_params if skill else (), (), request, named=False)
-        if not given.missing and unusable(given, order.language) is None:
-            packets.append(_skill_packet(name, skill, given, request, order, at))
-    return packets
 
 
 def _resource(name: str, catalogue: Catalogue) -> SkillDef | None:

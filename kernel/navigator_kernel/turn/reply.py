@@ -12,7 +12,7 @@ from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFoun
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.parameters import is_there
 from navigator_kernel.language.wording import COLON, because, between, say
-from navigator_kernel.text import Language, cut_text, escape_controls, lazy_compile, shorten
+from navigator_kernel.text import cut_text, escape_controls, lazy_compile, shorten
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.packet import Meta, Packet, Report, State
 from navigator_kernel.values.reply import Notice, Reply, Sections
@@ -77,6 +77,10 @@ def compose(
     session = _following(decision, plan, reports, report, turn, clock.now())
     user = Said(role="user", text=turn.asked, run=turn.run, ts=clock.now())
     answer = (report.raw if report.by_model else None) or report.summary
+    # Whether the turn ended in a question, a new one or one that is asked again
+    before, asks = turn.session, isinstance(decision.result, Direct) and decision.result.topic in {"open", "edit"}
+    slots = ((session.approval, before.approval), (session.question, before.question))
+    asks = asks or any(slot is not None and slot is not earlier for slot, earlier in slots)
     return Reply(
         run=turn.run,
         decision=decision,
@@ -85,7 +89,7 @@ def compose(
         sections=Sections() if _is_answer(reports) else _sections(decision, plan, reports, session, turn),
         session=session,
         language=turn.request.language,
-        said=() if _asks(decision, session, turn) else (user, replace(user, role="assistant", text=answer)),
+        said=() if asks else (user, replace(user, role="assistant", text=answer)),
         notice=turn.notice,
         workflow=turn.workflow,
         question=turn.question,
@@ -259,14 +263,6 @@ def _undone(plan: DispatchPlan, reports: Sequence[Report]) -> tuple[Packet, ...]
     return (with_progress(again, reports[-1]), *(step.packets[0] for step in plan.steps[len(reports) :]))
 
 
-def _asks(decision: RouteDecision, session: Session, turn: TurnSummary) -> bool:
-    """Whether the turn ended in a question, a new one or one that is asked again."""
-    before = turn.session
-    again = isinstance(decision.result, Direct) and decision.result.topic in {"open", "edit"}
-    slots = ((session.approval, before.approval), (session.question, before.question))
-    return again or any(slot is not None and slot is not before_slot for slot, before_slot in slots)
-
-
 def _approval(
     plan: DispatchPlan, reports: Sequence[Report], report: Report, turn: TurnSummary, now: str
 ) -> PendingApproval | None:
@@ -358,12 +354,6 @@ def _sections(
     for packet in (step.packets[0] for step in plan.steps[: len(reports)]):  # in the form of PKT-1 and PKT-7
         prompt = packet.params.value("prompt") or f"{packet.task_spec.operation} {packet.task_spec.target}"
         actions.append(f'Task(subagent_type="{packet.agent}", prompt="{prompt}")')
-    return Sections(
-        logic_trace=tuple(trace), action_vector=tuple(actions), state_update=tuple(_updates(reports, session, language))
-    )
-
-
-def _updates(reports: Sequence[Report], session: Session, language: Language) -> list[str]:
     effects = [effect for report in reports for effect in report.effects]
     lines = [
         say("state.effect", language, what=escape_controls(", ".join(effects)))
@@ -383,4 +373,4 @@ def _updates(reports: Sequence[Report], session: Session, language: Language) ->
         lines.append(say("hint.go_on" if is_unfinished(session) else "state.retry", language))
     if session.failures >= FAILURES:
         lines.append(say("ask.failed_twice", language))
-    return lines
+    return Sections(logic_trace=tuple(trace), action_vector=tuple(actions), state_update=tuple(lines))

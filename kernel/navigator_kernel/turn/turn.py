@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.errors import Interrupted, KernelError
@@ -174,17 +175,18 @@ def context_of(resumed: Resumed, request: PreprocessingResult, kernel: Kernel, r
     )
 
 
-class _Counted:
+class _Counted(Struct):
     """Emits events, and adds up the usage of models."""
 
-    def __init__(self, emit: Emit) -> None:
-        self._emit, self.spent, self.models = emit, Spent(), dict[str, None]()
+    emit: Emit
+    spent: Spent = Spent()
+    models: dict[str, None] = field(default_factory=dict)
 
     def __call__(self, body: Body, *, step: int | None = None, parent: int | None = None) -> Event:
         if isinstance(body, Usage):
             self.spent += spent_by(body)
             self.models[body.model] = None
-        return self._emit(body, step=step, parent=parent)
+        return self.emit(body, step=step, parent=parent)
 
 
 def _finish(reply: Reply, kernel: Kernel, emit: Emit, *, has_step: bool) -> None:

@@ -44,7 +44,7 @@ class _Breaker(Struct):
 
 
 class Servers(Struct, frozen=True, kw_only=True):
-    """Implements `ports.McpServers`. `started` returns the argv and environment that start a server for a run, in a
+    """The servers of a project. `started` returns the argv and environment that start a server for a run, in a
     folder of the server's own, and a function that says whether its process is over a limit. It refuses a server that
     nobody agreed to, and confines the others; for a server with an address all of it is empty. `approve` is called
     before a tool; `keep` stores a large answer of a run and returns its path."""

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from navigator_kernel.adapters.secrets.shapes import WORD, Shape, spans, wanted
 from navigator_kernel.text import lazy_compile
@@ -177,12 +177,13 @@ class _Line(NamedTuple):
                     marked.append(span)
 
 
-class _Parts:
+class _Parts(Struct):
     """The texts of a value in the order of `_replaced`, the lines that they make together, and the numbers of those
     that are secret as a whole."""
 
-    def __init__(self) -> None:
-        self.texts, self.lines, self.secret = list[str](), list[_Line](), list[int]()
+    texts: list[str] = field(default_factory=list)
+    lines: list[_Line] = field(default_factory=list)
+    secret: list[int] = field(default_factory=list)
 
     def read(self, value: Any, name: str = "") -> None:
         """Adds the texts of a value; `name` is its key, if that says that the value may be secret."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from navigator_kernel.text import lazy_compile
 
@@ -208,35 +208,24 @@ def every() -> tuple[Shape, ...]:
 def wanted(text: str) -> list[Shape]:
     """The shapes that have a needle in the text."""
     lowered = text.lower()
-    shapes = _with_needles(_of_places(), lowered)
+    searched: list[tuple[Table, str]] = [("places", lowered)]
     words = "\n".join(word for word in lowered.split() if len(word) >= WORD)
     if words:
-        shapes += _with_needles(_of_services(shows_itself=True), words)
+        searched.append(("services", words))
         if any(word in lowered for word in NAMES):
-            shapes += _with_needles(_of_services(shows_itself=False), lowered)
-    return shapes
-
-
-_Needles = Sequence[tuple[str, Sequence[Shape]]]
-
-
-def _with_needles(needles: _Needles, lowered: str) -> list[Shape]:
-    there = [shapes for needle, shapes in needles if needle in lowered]
+            searched.append(("named", lowered))
+    there = [shapes for table, part in searched for needle, shapes in _by_needle(table) if needle in part]
     return list({id(shape): shape for shapes in there for shape in shapes}.values())
 
 
-@cache
-def _of_places() -> _Needles:
-    return _by_needle(PLACES)
+Table = Literal["places", "services", "named"]  # PLACES, services whose secrets show themselves, and the others
 
 
 @cache
-def _of_services(*, shows_itself: bool) -> _Needles:
-    return _by_needle([shape for shape in services() if shape.shows_itself == shows_itself])
-
-
-def _by_needle(shapes: Sequence[Shape]) -> _Needles:
-    """Each needle once, with the shapes that have it."""
+def _by_needle(table: Table) -> Sequence[tuple[str, Sequence[Shape]]]:
+    """Each needle once, with the shapes of the table that have it."""
+    of_services = [shape for shape in services() if shape.shows_itself == (table == "services")]
+    shapes = PLACES if table == "places" else of_services
     needles: dict[str, list[Shape]] = {}
     for shape in shapes:
         for needle in shape.needles:

@@ -187,7 +187,11 @@ class AuditLog(Struct, frozen=True, kw_only=True):
         stated = self._head(key, self._head_bytes())
         if not last:
             return self._start(key), stated == self._start(key)
-        own = _place_of(last)
+        parts = _divided(last)
+        try:  # what the line itself states, which need not be true
+            own = _Place(int(json.loads(parts[0] + b"}")["n"]), parts[1]) if parts else None
+        except (ValueError, KeyError, TypeError, RecursionError):
+            own = None
         if own is None:
             return _Place(stated.number + 1 if stated else 0, ""), False
         if stated is not None and stated.number == own.number - 1:
@@ -276,15 +280,6 @@ def _divided(line: bytes) -> tuple[bytes, str] | None:
     if not mark or len(end) != _CODE + 3 or not end.endswith(b'"}\n'):
         return None
     return body, end[:_CODE].decode("ascii", "replace")
-
-
-def _place_of(line: bytes) -> _Place | None:
-    """The place that a line itself states, which need not be true; None if it cannot be read."""
-    parts = _divided(line)
-    try:
-        return _Place(int(json.loads(parts[0] + b"}")["n"]), parts[1]) if parts else None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
 
 
 def _checked(key: bytes, before: _Place, line: bytes) -> tuple[Entry | None, _Place]:

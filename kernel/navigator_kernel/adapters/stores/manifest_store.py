@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import MsgspecError
+from msgspec import MsgspecError, Struct
 from msgspec.json import decode
 from msgspec.structs import asdict
 
@@ -37,16 +37,16 @@ _PLACES = {"path", "folder"}
 _VALUES: Mapping[str, Callable[..., Any]] = {"required_params": ParamSpec, "diagnostics": Diagnostic}
 
 
-class ManifestStore:
+class ManifestStore(Struct, frozen=True):
     """The store in `file`, with the manifests of one project's roots."""
 
-    def __init__(self, file: Path, writer: Callable[[], Writer]) -> None:
-        self._file, self._writer = file, writer
+    file: Path
+    writer: Callable[[], Writer]
 
     def load(self) -> dict[str, tuple[Stamp, SkillDef]]:
         """The stored manifests by path; empty if there are none, or if another release or other readers wrote them."""
         try:
-            data = self._file.read_bytes()
+            data = self.file.read_bytes()
             try:
                 stored = decode(data)  # takes a third of the time of `json.loads`
             except MsgspecError:
@@ -65,10 +65,10 @@ class ManifestStore:
         if len(data) > LIMIT:
             return
         try:
-            writer = self._writer()
-            writer.make_folder(self._file.parent)
-            writer.write(self._file, data, mode=0o600)
-            for old in sorted(self._file.parent.glob("*.json"), key=lambda path: -path.stat().st_mtime_ns)[PROJECTS:]:
+            writer = self.writer()
+            writer.make_folder(self.file.parent)
+            writer.write(self.file, data, mode=0o600)
+            for old in sorted(self.file.parent.glob("*.json"), key=lambda path: -path.stat().st_mtime_ns)[PROJECTS:]:
                 writer.remove(old)
         except (KernelError, OSError):
             return

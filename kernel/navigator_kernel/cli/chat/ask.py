@@ -69,6 +69,8 @@ def command(
 
     The exit code is the state's: 0 success, 1 error or partial, 9 pending, 124 timeout.
     """
+    if session is not None:
+        app.hold_sessions()
     waiting = None if session is None or words in {(), ("-",)} else app.turns.session(session)
     text = " ".join(words)
     if words in {(), ("-",)}:

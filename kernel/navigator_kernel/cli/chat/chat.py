@@ -39,6 +39,7 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
     if asks:
         app.settle_state()
     collect_garbage(app.project)
+    app.hold_sessions()
     session, replies, code = open_session(app, session_name), list[Reply](), 0
     shown, language, offers = Shown(quiet=as_json), app.spoken, partial(_offers, app)
     while True:

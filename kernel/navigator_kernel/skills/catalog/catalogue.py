@@ -1,4 +1,4 @@
-"""All resources of all roots in one list; a changed file is read again (REG-1..9, CTX-3..5)."""
+"""All resources of all roots in one list; a changed file is read again (REG-1..9, CTX-2..5)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock, local
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from navigator_kernel.adapters.stores.manifest_store import ManifestStore
     from navigator_kernel.skills.catalog.executor import SkillExecutor
     from navigator_kernel.skills.catalog.listing import Root
     from navigator_kernel.values.standing import Standing
@@ -29,14 +30,6 @@ FILE_LIMIT = 1024 * 1024  # bytes of one SKILL.md
 LARGE = 500  # resources above which a `stat` of each takes longer than choosing one
 MANY = 16  # files to read from which it pays to load the results of an earlier process
 KEPT_AT = 16  # files read from disk from which the results are stored for the next process
-
-
-class Kept(Protocol):
-    """Stores what earlier processes read; see `adapters.manifest_store`."""
-
-    def load(self) -> Mapping[str, tuple[Stamp, SkillDef]]: ...
-
-    def save(self, held: Iterable[tuple[str, Stamp, SkillDef]]) -> None: ...
 
 
 class ResourceCatalogue(Struct):
@@ -50,7 +43,7 @@ class ResourceCatalogue(Struct):
     roots: tuple[Root, ...]
     disabled: Callable[[], frozenset[str]] = frozenset
     shipped: Mapping[str, str] = field(default_factory=dict)
-    kept: Kept | None = None
+    kept: ManifestStore | None = None
     agreed: Callable[[], Collection[str]] = tuple
     _read: dict[str, tuple[Stamp, SkillDef | Diagnostic]] = field(default_factory=dict)
     _key: tuple[object, ...] | None = None
@@ -221,10 +214,10 @@ class ResourceCatalogue(Struct):
             root = roots.get(path)
             if root is not None and (skill.level, skill.type) == (root.level, root.type):
                 self._read[path] = stamp, skill
-        left = [self._one(*file) for file in self._new(files)]
-        if sum(isinstance(entry, SkillDef) for entry in left) >= KEPT_AT:
-            held = ((path, stamp, self._read[path][1]) for _, path, stamp in files)
-            self.kept.save((path, stamp, entry) for path, stamp, entry in held if isinstance(entry, SkillDef))
+        entries = [self._one(*file) for file in self._new(files)]
+        if sum(isinstance(entry, SkillDef) for entry in entries) >= KEPT_AT:
+            stamped = ((path, stamp, self._read[path][1]) for _, path, stamp in files)
+            self.kept.save((path, stamp, entry) for path, stamp, entry in stamped if isinstance(entry, SkillDef))
 
     def _new(self, files: Iterable[tuple[Root, str, Stamp]]) -> list[tuple[Root, str, Stamp]]:
         return [file for file in files if (held := self._read.get(file[1])) is None or held[0] != file[2]]

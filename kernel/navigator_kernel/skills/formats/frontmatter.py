@@ -228,16 +228,6 @@ def _not_loadable(error: Hostile, path: str, first: int) -> NotLoadable:
 # Invalid YAML
 
 
-def _untabbed(source: str) -> str:
-    return _TABBED.sub(lambda hit: hit.group().replace("\t", "  "), source)
-
-
-def _with_quoted_prose(source: str) -> str:
-    """`source` with quotes around a description that begins as a tag, an anchor or a map of YAML, and goes on in words.
-    An alias of such an anchor stays one, and is refused."""
-    return _PROSE.sub(lambda hit: hit[1] + _in_quotes(hit[2]), source)
-
-
 def _with_quotes(source: str) -> str:
     """`source` with quotes around each value on one line that YAML would misread; block scalars stay unchanged."""
     lines: list[str] = []
@@ -302,9 +292,17 @@ def _unquote(text: str) -> str:
 
 
 _FIXES: tuple[tuple[str, str, Callable[[str], str]], ...] = (
-    ("yaml-unquoted", "a value needs quotes; read as it stands", _with_quoted_prose),
+    (  # a description that begins as a tag, an anchor or a map; an alias of such an anchor stays one, and is refused
+        "yaml-unquoted",
+        "a value needs quotes; read as it stands",
+        lambda source: _PROSE.sub(lambda hit: hit[1] + _in_quotes(hit[2]), source),
+    ),
     ("", "", str),
-    ("yaml-tabs", "indented by tabs; read as spaces", _untabbed),
+    (
+        "yaml-tabs",
+        "indented by tabs; read as spaces",
+        lambda source: _TABBED.sub(lambda hit: hit.group().replace("\t", "  "), source),
+    ),
     ("yaml-unquoted", "a value needs quotes; read as it stands", _with_quotes),
 )
 
@@ -381,7 +379,18 @@ class Values(Struct):
 
 def parsed(source: str) -> Values:
     """Parses YAML. Hostile for anchors, aliases, tags, deep nesting or huge numbers; NotYaml if it cannot be read."""
-    return _easy(source) or _read(source)
+    if (values := _easy(source)) is None:
+        import yaml
+
+        try:
+            return _from_events(source)
+        except yaml.MarkedYAMLError as error:
+            last = source.rstrip().count("\n")  # what is never closed begins on the line of the context
+            lines = [mark.line for mark in (error.problem_mark, error.context_mark) if mark and mark.line <= last]
+            raise NotYaml(lines[0] if lines else None) from error
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            raise NotYaml(None) from error
+    return values
 
 
 def _easy(source: str) -> Values | None:
@@ -402,19 +411,6 @@ def _easy(source: str) -> Values | None:
         values.value[key] = bare or double or single or ""
         values.lines[key] = at
     return values
-
-
-def _read(source: str) -> Values:
-    import yaml
-
-    try:
-        return _from_events(source)
-    except yaml.MarkedYAMLError as error:
-        last = source.rstrip().count("\n")  # what is never closed begins on the line of the context
-        lines = [mark.line for mark in (error.problem_mark, error.context_mark) if mark and mark.line <= last]
-        raise NotYaml(lines[0] if lines else None) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise NotYaml(None) from error
 
 
 def _from_events(source: str) -> Values:
