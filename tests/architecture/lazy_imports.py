@@ -17,11 +17,12 @@ from typing import NamedTuple
 STARTED = {"abc", "builtins", "io", "os", "sys", "time"}  # some of the modules that the interpreter loads at its start
 Import = ast.Import | ast.ImportFrom
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Loop = ast.For | ast.AsyncFor | ast.While
 
 
 class LazyImport(NamedTuple):
     node: Import
-    is_first: bool  # at the start of the function, or of a `try` for a library that may be missing
+    is_first: bool  # at the start of the function, or of a branch of it; a loop would repeat it
 
 
 def needless(trees: Mapping[str, ast.Module]) -> list[str]:
@@ -53,8 +54,8 @@ def _at_once(node: ast.AST) -> Iterator[Import]:
 
 
 def _lazy(node: ast.AST, *, inside: bool = False) -> Iterator[LazyImport]:
-    body = getattr(node, "body", None)
-    first = _first(body) if isinstance(body, list) and (isinstance(node, Function) or _may_be_missing(node)) else []
+    branches = [] if isinstance(node, Loop) else [getattr(node, part, []) for part in ("body", "orelse", "finalbody")]
+    first = [statement for branch in branches if branch for statement in _first(branch)]
     for child in _statements(node):
         if isinstance(child, Import):
             if inside:
@@ -81,13 +82,6 @@ def _first(body: list[ast.stmt]) -> list[Import]:
             break
         found.append(statement)
     return found
-
-
-def _may_be_missing(node: ast.AST) -> bool:
-    """Whether `node` handles an ImportError."""
-    if isinstance(node, ast.Try):
-        return any("ImportError" in ast.unparse(one.type) for one in node.handlers if one.type is not None)
-    return isinstance(node, ast.With) and any("suppress(ImportError" in ast.unparse(one) for one in node.items)
 
 
 def _targets(node: Import, trees: Mapping[str, ast.Module]) -> set[str]:

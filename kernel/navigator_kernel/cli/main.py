@@ -151,15 +151,11 @@ def _answered(args: list[str]) -> int | Mapping[str, Any]:
     """Runs the command; returns the exit code, or the error in the arguments. A plain question is routed without the
     command-line parser, which takes as long to import as the answer takes."""
     if args[:1] == ["route"] and args[1:] and not any(word.startswith("-") for word in args):
-        return _routed(" ".join(args[1:]))
+        from navigator_kernel.cli.project import App
+        from navigator_kernel.cli.route.routed import answer
+
+        return answer(App(), " ".join(args[1:]))
     return _parsed(args)
-
-
-def _routed(question: str) -> int:
-    from navigator_kernel.cli.project import App
-    from navigator_kernel.cli.route.routed import answer
-
-    return answer(App(), question)
 
 
 def _parsed(args: list[str]) -> int | Mapping[str, Any]:
@@ -171,25 +167,17 @@ def _parsed(args: list[str]) -> int | Mapping[str, Any]:
 def _told(error: Mapping[str, Any], args: Sequence[str], *, as_json: bool) -> int:
     """Prints the error, for a person in their language; returns its exit code."""
     if as_json:
-        _document({"error": dict(error), "exit_code": error["exit_code"]})
+        from navigator_kernel.cli.output import document
+
+        document({"error": dict(error), "exit_code": error["exit_code"]})
     else:
-        _say(str(error["msg"]), str(error.get("hint", "")), args)
+        from navigator_kernel.cli.project import spoken_in
+        from navigator_kernel.language.chinese import in_language
+
+        language = spoken_in(args)
+        for label, text in (("error: ", str(error["msg"])), ("hint: ", str(error.get("hint", "")))):
+            sys.stderr.write(f"{in_language(label, language)}{clean(in_language(text, language))}\n" if text else "")
     return int(error["exit_code"])
-
-
-def _say(message: str, hint: str, args: Sequence[str]) -> None:
-    from navigator_kernel.cli.project import spoken_in
-    from navigator_kernel.language.chinese import in_language
-
-    language = spoken_in(args)
-    for label, text in (("error: ", message), ("hint: ", hint)):
-        sys.stderr.write(f"{in_language(label, language)}{clean(in_language(text, language))}\n" if text else "")
-
-
-def _document(body: Mapping[str, Any]) -> None:
-    from navigator_kernel.cli.output import document
-
-    document(body)
 
 
 if __name__ == "__main__":

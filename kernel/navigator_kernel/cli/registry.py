@@ -88,7 +88,9 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in EVERYDAY:
-            return _of_skills(ctx, EVERYDAY[cmd_name][0])
+            from navigator_kernel.cli.skill.group import command as skills
+
+            return skills.get_command(ctx, EVERYDAY[cmd_name][0])
         if cmd_name in COMMANDS:
             module, _, name = COMMANDS[cmd_name][0].partition(":")
             found: click.Command = getattr(importlib.import_module(f"navigator_kernel.cli.{module}"), name or "command")
@@ -131,12 +133,6 @@ class Commands(click.Group):
             texts = {name: text for name, (_, text) in COMMANDS.items()}
             texts |= {name: command.get_short_help_str(200) for name, (_, command) in plugin_commands(ctx).items()}
             formatter.write_dl(sorted(texts.items()))
-
-
-def _of_skills(ctx: click.Context, name: str) -> click.Command | None:
-    from navigator_kernel.cli.skill.group import command as skills
-
-    return skills.get_command(ctx, name)
 
 
 def plugin_commands(ctx: click.Context) -> Mapping[str, tuple[str, click.Command]]:

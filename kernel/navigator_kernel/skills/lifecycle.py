@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.install.export import Form
     from navigator_kernel.skills.install.info import ScannedSkill, SourceInfo
-    from navigator_kernel.skills.install.install import InstallResult, PreparedInstall, UninstallResult
+    from navigator_kernel.skills.install.install import InstallResult, UninstallResult
     from navigator_kernel.skills.install.plans import PlannedSkill
     from navigator_kernel.skills.install.restore import RepairedPlace, RestoreResult
     from navigator_kernel.skills.install.update import OutdatedResult, UpdateResult
@@ -281,7 +281,9 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             if names and deps.scanner is not None:
                 deps.scanner.start()
             with _reader(address, names, deps, options) as (reader, own):
-                return _analysed(reader, own, deps)
+                from navigator_kernel.skills.install.info import analyse
+
+                return analyse(reader, own, deps)
 
     def search(
         self,
@@ -313,7 +315,9 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         results = [SkillHit(**rows[hit.skill.name].facts(), score=hit.score, reason=hit.reason) for hit in shown]
         remote: list[dict[str, Any]] | UnsetType = UNSET
         if catalogues is not None:
-            remote = _search_remote(query, catalogues, self.root, options)
+            from navigator_kernel.skills.source.remote import search_remote
+
+            remote = search_remote(query, catalogues, base=self.root, offline=options.offline)
         return SearchResult(query=clean(query, lines=False), count=len(hits), skills=results, remote=remote)
 
     def verify(self, name: str = "", options: InstallOptions = _NO_OPTIONS) -> VerifyResult:
@@ -541,9 +545,11 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             place = self.target(options)
             refuse_rename(options.rename, names)
             with _reader(address, names, deps, options, install=True) as (reader, own):
+                from navigator_kernel.skills.install.install import collect, install_prepared
+
                 options = replace(options, everything=options.everything or (bool(names) and not own))
-                prepared = _collected(reader, own, deps, options)
-            return _installed(prepared, place, deps, options)
+                prepared = collect(reader, own, deps, options)
+            return install_prepared(prepared, place, deps, options)
 
     def restore(
         self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, frozen: bool = True
@@ -927,34 +933,6 @@ def _found(source: Source, tree: Tree, *notes: Diagnostic) -> SourceReader:
     reader = SourceReader(source, tree, notes=notes)
     reader.find()
     return reader
-
-
-def _analysed(reader: SourceReader, names: Sequence[str], deps: InstallDeps) -> SourceInfo:
-    from navigator_kernel.skills.install.info import analyse
-
-    return analyse(reader, names, deps)
-
-
-def _collected(
-    reader: SourceReader, names: Sequence[str], deps: InstallDeps, options: InstallOptions
-) -> PreparedInstall:
-    from navigator_kernel.skills.install.install import collect
-
-    return collect(reader, names, deps, options)
-
-
-def _installed(
-    prepared: PreparedInstall, place: InstallScope, deps: InstallDeps, options: InstallOptions
-) -> InstallResult:
-    from navigator_kernel.skills.install.install import install_prepared
-
-    return install_prepared(prepared, place, deps, options)
-
-
-def _search_remote(query: str, catalogues: Sequence[str], base: Path, options: InstallOptions) -> list[dict[str, Any]]:
-    from navigator_kernel.skills.source.remote import search_remote
-
-    return search_remote(query, catalogues, base=base, offline=options.offline)
 
 
 def _named(value: str, what: str = "name") -> str:

@@ -201,7 +201,11 @@ class FolderWriter:
         path = self._checked(path)
         with _named("remove", path), suppress(FileNotFoundError):
             if stat.S_ISDIR(path.lstat().st_mode):
-                _remove_folder(path)
+                from navigator_kernel.adapters.files.tree import remove_tree  # few commands remove anything
+
+                if problems := remove_tree(path):
+                    message = f"cannot remove all of {str(path)!r}: {problems[0]}"
+                    raise KernelError(message, hint="check who owns what is in it")
             else:
                 path.unlink()
             if durable:
@@ -396,13 +400,6 @@ def _lies_in(path: str, folder: str) -> bool:
 
 def _overlaps(path: str, kept: str) -> bool:
     return _lies_in(path, kept) or _lies_in(kept, path)
-
-
-def _remove_folder(path: Path) -> None:
-    from navigator_kernel.adapters.files.tree import remove_tree  # imported here because few commands remove anything
-
-    if problems := remove_tree(path):
-        raise KernelError(f"cannot remove all of {str(path)!r}: {problems[0]}", hint="check who owns what is in it")
 
 
 # Replaces a file through open folder handles, so that a folder that meanwhile becomes a link is not followed.

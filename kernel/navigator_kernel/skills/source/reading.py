@@ -58,9 +58,15 @@ def open_source(
     redirect.
     """
     if source.kind in ("folder", "archive"):
-        return _open_local(source)
+        from navigator_kernel.adapters.sources.local import ArchiveSource, FolderSource
+
+        return (FolderSource if source.kind == "folder" else ArchiveSource)(Path(source.url))
     if source.kind == "web":
-        return _open_published(source, offline=offline, ask=ask, leads=leads)
+        from navigator_kernel.adapters.sources.published import PublishedSource
+
+        if source.url.startswith("npm:"):  # its registry is the one that the person's npm uses
+            leads = None
+        return PublishedSource(source.url, source.ref, offline=offline, ask=ask, leads=leads)
     steps = iter(ahead)
 
     def meanwhile() -> None:
@@ -78,20 +84,6 @@ def open_source(
         meanwhile=meanwhile,
         redirects=leads is None,
     )
-
-
-def _open_local(source: Source) -> Tree:
-    from navigator_kernel.adapters.sources.local import ArchiveSource, FolderSource  # 5 ms, and most sources are remote
-
-    return (FolderSource if source.kind == "folder" else ArchiveSource)(Path(source.url))
-
-
-def _open_published(source: Source, *, offline: bool, ask: Ask | None, leads: Callable[[str], object] | None) -> Tree:
-    from navigator_kernel.adapters.sources.published import PublishedSource
-
-    is_package = source.url.startswith("npm:")  # its registry is the one that the person's npm uses
-    leads = None if is_package else leads
-    return PublishedSource(source.url, source.ref, offline=offline, ask=ask, leads=leads)
 
 
 def ready_to_look() -> None:
