@@ -33,7 +33,7 @@ SHOWN = frozenset({"hint", "help", "short_help", "epilog", "problem", "remedy", 
 PRINTING = frozenset({"note", "say_lines", "confirm", "prompt", "echo"})
 HELPING = frozenset({"command", "group"})  # decorators of functions whose docstring is help
 WHOLE = (  # modules every text of which is shown
-    "/storage_errors.py", "bootstrap/health.py", "cli/registry.py", "cli/skill/group.py", "config/settings.py",
+    "/storage_errors.py", "bootstrap/health.py", "cli/registry.py", "cli/skill/__init__.py", "config/settings.py",
     "config/denials.py",
     "sandbox/guard.py",
 )  # fmt: skip

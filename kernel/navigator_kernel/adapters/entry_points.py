@@ -62,7 +62,14 @@ def _scanned() -> list[Installed]:
     value, which fails when it is loaded."""
     from importlib.metadata import distributions
 
-    groups: dict[str, list[Installed]] = {OWN: _of_source_tree()} if _is_source_tree() else {}
+    groups: dict[str, list[Installed]] = {}
+    if _is_source_tree():
+        import tomllib
+
+        # Metadata that an editable install wrote may be older, or missing
+        project = tomllib.loads(_PROJECT.read_text("utf-8"))["project"]
+        own = project.get("entry-points", {}).get(GROUP, {})
+        groups[OWN] = [Installed(name, value, OWN, project["version"]) for name, value in own.items()]
     for package in distributions():
         place = Path(str(getattr(package, "_path", ""))).stem
         try:
@@ -76,12 +83,3 @@ def _scanned() -> list[Installed]:
 
 def _is_source_tree() -> bool:
     return _PROJECT.parent.joinpath("kernel") == Path(__file__).resolve().parents[2] and _PROJECT.is_file()
-
-
-def _of_source_tree() -> list[Installed]:
-    """The project's own entry points. Metadata that an editable install wrote may be older, or missing."""
-    import tomllib
-
-    project = tomllib.loads(_PROJECT.read_text("utf-8"))["project"]
-    points = project.get("entry-points", {}).get(GROUP, {})
-    return [Installed(name, value, OWN, project["version"]) for name, value in points.items()]

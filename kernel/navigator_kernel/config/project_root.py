@@ -66,16 +66,14 @@ def state_home() -> str:
 def is_own(path: str) -> bool:
     """Whether the person owns `path` and the target of its link, or it does not exist; for root under sudo, the caller
     of sudo counts as the person, too."""
-    return all(_is_owned(path, follow=follow) for follow in (False, True))
-
-
-def _is_owned(path: str, *, follow: bool) -> bool:
-    try:
-        seen = os.stat(path, follow_symlinks=follow)
-    except OSError:
-        return True
     me = os.geteuid()
-    if seen.st_uid == me or (me == 0 and os.environ.get("SUDO_UID") == str(seen.st_uid)):
-        return True
-    is_link = seen.st_mode & _KIND == _LINK
-    return seen.st_uid == 0 and (is_link or not seen.st_mode & _WRITABLE_BY_OTHERS)
+    for follow in (False, True):
+        try:
+            seen = os.stat(path, follow_symlinks=follow)
+        except OSError:
+            continue
+        is_mine = seen.st_uid == me or (me == 0 and os.environ.get("SUDO_UID") == str(seen.st_uid))
+        is_fixed = seen.st_mode & _KIND == _LINK or not seen.st_mode & _WRITABLE_BY_OTHERS
+        if not is_mine and not (seen.st_uid == 0 and is_fixed):
+            return False
+    return True

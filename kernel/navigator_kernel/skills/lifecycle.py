@@ -28,6 +28,7 @@ from navigator_kernel.errors import (
     Refused,
     SkillNotFound,
     UsageProblem,
+    unknown_name,
 )
 from navigator_kernel.skills.catalog.aliases import kept_examples, sidecar_path, with_examples
 from navigator_kernel.skills.catalog.listing import Root
@@ -877,10 +878,12 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         near = suggestions(name, [one.skill.name for one in self.found(_NO_OPTIONS)[0]])
         if or_source:
             near = near or suggestions(name, self.deps.mapping.names(), 3, 0.7)
-        hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
-        hint += " A source is owner/repo, a URL or ./folder" if or_source and near else ""
-        hint += "; a source is owner/repo, a URL or ./folder" if or_source and not near else ""
-        return SkillNotFound(f"no skill called {clean(name, lines=False)!r} is installed", hint=hint, suggestions=near)
+        message = f"no skill called {clean(name, lines=False)!r} is installed"
+        error = unknown_name(SkillNotFound, message, near, hint="navigator skill list shows the installed skills")
+        if or_source:
+            begin = " A" if near else "; a"
+            error.hint += f"{begin} source is owner/repo, a URL or ./folder"
+        return error
 
     def _known(self, name: str) -> Installed:
         """The installed skill of that name; SkillNotFound if there is none."""
@@ -898,9 +901,8 @@ def _profile_named(name: str, now: Switches) -> str:
     """The profile of that name; NotFound with suggestions if there is none."""
     if name in now.profiles:
         return name
-    near = suggestions(name, now.profiles)
-    hint = f"did you mean {', '.join(near)}?" if near else "navigator profile save NAME makes one"
-    raise NotFound(f"no profile is called {clean(name, lines=False)!r}", hint=hint, suggestions=near)
+    message, hint = f"no profile is called {clean(name, lines=False)!r}", "navigator profile save NAME makes one"
+    raise unknown_name(NotFound, message, suggestions(name, now.profiles), hint=hint)
 
 
 def _unused(now: Switches) -> Switches:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from navigator_kernel.text import lazy_compile
 
@@ -205,41 +205,32 @@ def every() -> tuple[Shape, ...]:
     return (*PLACES, *services())
 
 
-def wanted(text: str) -> list[Shape]:
+def possible(text: str) -> list[Shape]:
     """The shapes that have a needle in the text."""
     lowered = text.lower()
-    shapes = _with_needles(_of_places(), lowered)
+    shapes = _with_needles("places", lowered)
     words = "\n".join(word for word in lowered.split() if len(word) >= WORD)
     if words:
-        shapes += _with_needles(_of_services(shows_itself=True), words)
+        shapes += _with_needles("alone", words)
         if any(word in lowered for word in NAMES):
-            shapes += _with_needles(_of_services(shows_itself=False), lowered)
+            shapes += _with_needles("named", lowered)
     return shapes
 
 
-_Needles = Sequence[tuple[str, Sequence[Shape]]]
+_Group = Literal["places", "alone", "named"]  # PLACES, and the services whose secrets show themselves, and the others
 
 
-def _with_needles(needles: _Needles, lowered: str) -> list[Shape]:
-    there = [shapes for needle, shapes in needles if needle in lowered]
+def _with_needles(group: _Group, lowered: str) -> list[Shape]:
+    there = [shapes for needle, shapes in _by_needle(group) if needle in lowered]
     return list({id(shape): shape for shapes in there for shape in shapes}.values())
 
 
 @cache
-def _of_places() -> _Needles:
-    return _by_needle(PLACES)
-
-
-@cache
-def _of_services(*, shows_itself: bool) -> _Needles:
-    return _by_needle([shape for shape in services() if shape.shows_itself == shows_itself])
-
-
-def _by_needle(shapes: Sequence[Shape]) -> _Needles:
-    """Each needle once, with the shapes that have it."""
+def _by_needle(group: _Group) -> Sequence[tuple[str, Sequence[Shape]]]:
+    """Each needle of the group once, with the shapes that have it."""
     needles: dict[str, list[Shape]] = {}
-    for shape in shapes:
-        for needle in shape.needles:
+    for shape in PLACES if group == "places" else services():
+        for needle in shape.needles if group == "places" or shape.shows_itself == (group == "alone") else ():
             needles.setdefault(needle, []).append(shape)
     return tuple(needles.items())
 

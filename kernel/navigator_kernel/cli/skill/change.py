@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -19,7 +21,6 @@ from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import is_asked, lines, note, say_lines, table
-from navigator_kernel.cli.route.index import begin_index
 from navigator_kernel.cli.skill.work import (
     accept_option,
     accepting,
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.restore import RestoredSkill, RestoreResult
     from navigator_kernel.skills.install.update import OutdatedResult, UpdatedSkill, UpdateResult
     from navigator_kernel.skills.lifecycle import Lifecycle, RepairResult
+
+
+LARGE = 200  # new skills from which the first question would wait a second or more for its index
 
 
 @click.command("install")
@@ -126,15 +130,20 @@ def install(
     if options.force or options.trust_lock:
         hint = "navigator install --force undoes edits, navigator update --force NAME replaces them"
         raise UsageProblem("--force and --trust-lock are about the lock, and take no source", hint=hint)
-    begin = monotonic()
+    started = monotonic()
     result = _installed(app, source, skills, options, quiet=as_json or quiet, choosing=not as_json and is_asked())
-    seconds = monotonic() - begin
+    seconds = monotonic() - started
     if as_json:
         show_json(result, seconds=round(seconds, 2))
     else:
         Report(app.spoken, quiet=quiet, verbose=verbose).write(result, seconds)
-        if not quiet and not options.dry_run:
-            begin_index(app, result.counts.installed)
+        is_large = not quiet and not options.dry_run and result.counts.installed >= LARGE
+        if is_large and is_asked() and not os.environ.get("CI") and app.settings.index != "off":
+            from navigator_kernel.daemon.client import begin
+
+            # Builds the index in a separate process; a question that comes meanwhile waits for it
+            with suppress(OSError):
+                begin(os.path.realpath(app.root), "route", "--index")
     return result.exit_code
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.errors import KernelError, NotLoadable, SkillNotFound
+from navigator_kernel.errors import KernelError, NotLoadable, unknown_skill
 from navigator_kernel.skills.catalog.aliases import skill_folder, with_sidecar
 from navigator_kernel.skills.catalog.listing import INNER, Listing, Sidecars, Stamp
 from navigator_kernel.text import clean, fold
@@ -117,9 +117,7 @@ class ResourceCatalogue(Struct):
                 broken = file.parent.name if file.name.lower() == "skill.md" else file.stem
                 if note.level == "error" and broken == name:
                     raise NotLoadable(note.message, hint="navigator doctor lists the problems", resource=namespace)
-            near = list(self.suggest(name))
-            hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
-            raise SkillNotFound(f"no skill is called {name!r}", hint=hint, suggestions=near)
+            raise unknown_skill(name, self.suggest(name))
         return self._executor(resource)
 
     def standing(self, skill: SkillDef) -> Standing:

@@ -228,16 +228,6 @@ def _not_loadable(error: Hostile, path: str, first: int) -> NotLoadable:
 # Invalid YAML
 
 
-def _untabbed(source: str) -> str:
-    return _TABBED.sub(lambda hit: hit.group().replace("\t", "  "), source)
-
-
-def _with_quoted_prose(source: str) -> str:
-    """`source` with quotes around a description that begins as a tag, an anchor or a map of YAML, and goes on in words.
-    An alias of such an anchor stays one, and is refused."""
-    return _PROSE.sub(lambda hit: hit[1] + _in_quotes(hit[2]), source)
-
-
 def _with_quotes(source: str) -> str:
     """`source` with quotes around each value on one line that YAML would misread; block scalars stay unchanged."""
     lines: list[str] = []
@@ -302,9 +292,17 @@ def _unquote(text: str) -> str:
 
 
 _FIXES: tuple[tuple[str, str, Callable[[str], str]], ...] = (
-    ("yaml-unquoted", "a value needs quotes; read as it stands", _with_quoted_prose),
+    (  # a description that begins as a tag, an anchor or a map, and goes on in words; an alias of the anchor is refused
+        "yaml-unquoted",
+        "a value needs quotes; read as it stands",
+        lambda source: _PROSE.sub(lambda hit: hit[1] + _in_quotes(hit[2]), source),
+    ),
     ("", "", str),
-    ("yaml-tabs", "indented by tabs; read as spaces", _untabbed),
+    (
+        "yaml-tabs",
+        "indented by tabs; read as spaces",
+        lambda source: _TABBED.sub(lambda hit: hit.group().replace("\t", "  "), source),
+    ),
     ("yaml-unquoted", "a value needs quotes; read as it stands", _with_quotes),
 )
 
@@ -407,39 +405,33 @@ def _easy(source: str) -> Values | None:
 def _read(source: str) -> Values:
     import yaml
 
+    values, documents = Values(value={}), 0
     try:
-        return _from_events(source)
+        for event in yaml.parse(source, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
+            line = event.start_mark.line if event.start_mark else 0
+            if isinstance(event, yaml.NodeEvent):
+                if event.anchor is not None:
+                    raise Hostile("yaml-anchor", "uses an anchor or alias", line)
+                if getattr(event, "tag", None) is not None:
+                    raise Hostile("yaml-tag", "uses a tag", line)
+            if isinstance(event, yaml.ScalarEvent):
+                if CONTROL.search(event.value):
+                    raise Hostile("control-character", "has a control character", line)
+                if len(event.value) > 64 and event.implicit[0] and _HUGE.fullmatch(event.value):
+                    raise Hostile("yaml-huge-number", "has a number of over 64 digits", line)
+                values.put(event.value, line, plain=event.implicit[0])
+            elif isinstance(event, yaml.CollectionStartEvent):
+                values.open({} if isinstance(event, yaml.MappingStartEvent) else [], line)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                values.close()
+            elif isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
     except yaml.MarkedYAMLError as error:
         last = source.rstrip().count("\n")  # what is never closed begins on the line of the context
         lines = [mark.line for mark in (error.problem_mark, error.context_mark) if mark and mark.line <= last]
         raise NotYaml(lines[0] if lines else None) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise NotYaml(None) from error
-
-
-def _from_events(source: str) -> Values:
-    import yaml
-
-    values, documents = Values(value={}), 0
-    for event in yaml.parse(source, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
-        line = event.start_mark.line if event.start_mark else 0
-        if isinstance(event, yaml.NodeEvent):
-            if event.anchor is not None:
-                raise Hostile("yaml-anchor", "uses an anchor or alias", line)
-            if getattr(event, "tag", None) is not None:
-                raise Hostile("yaml-tag", "uses a tag", line)
-        if isinstance(event, yaml.ScalarEvent):
-            if CONTROL.search(event.value):
-                raise Hostile("control-character", "has a control character", line)
-            if len(event.value) > 64 and event.implicit[0] and _HUGE.fullmatch(event.value):
-                raise Hostile("yaml-huge-number", "has a number of over 64 digits", line)
-            values.put(event.value, line, plain=event.implicit[0])
-        elif isinstance(event, yaml.CollectionStartEvent):
-            values.open({} if isinstance(event, yaml.MappingStartEvent) else [], line)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            values.close()
-        elif isinstance(event, yaml.DocumentStartEvent):
-            documents += 1
     if documents > 1:
-        raise yaml.YAMLError("several documents")
+        raise NotYaml(None)
     return values

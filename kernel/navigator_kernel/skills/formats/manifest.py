@@ -104,15 +104,11 @@ def _note_forms(meta: Mapping[str, Any], description: str, parts: Parts, path: s
 
 def _is_typed(value: str) -> bool:
     """Whether other readers take the value for a number, a boolean or a date."""
-    if value[0].isalpha() and value.lower() not in _SWITCHES:
-        return False
-    return _is_resolved(value)
+    if not value[0].isalpha() or value.lower() in _SWITCHES:
+        import yaml
 
-
-def _is_resolved(value: str) -> bool:
-    import yaml
-
-    return any(rule.match(value) for _, rule in yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], []))
+        return any(rule.match(value) for _, rule in yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], []))
+    return False
 
 
 def merged_keys(parts: Parts, path: str) -> dict[str, Any]:

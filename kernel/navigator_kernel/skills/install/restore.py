@@ -22,6 +22,7 @@ from navigator_kernel.errors import (
     Refused,
     SkillNotFound,
     UsageProblem,
+    unknown_name,
 )
 from navigator_kernel.skills.catalog.place import (
     InstallScope,
@@ -127,9 +128,7 @@ def install_locked(
     if names:
         if missing := [name for name in names if name not in locked]:
             message = f"{clean(missing[0], lines=False)!r} is not in {place.told(place.lock)!r}"
-            near = suggestions(missing[0], locked)
-            hint = f"did you mean {', '.join(near)}?" if near else "leave --skill out"
-            raise SkillNotFound(message, hint=hint, suggestions=near)
+            raise unknown_name(SkillNotFound, message, suggestions(missing[0], locked), hint="leave --skill out")
         return _restored({name: locked[name] for name in names}, (), place, deps, options)
     extra = sorted(read_receipts(place).keys() - locked.keys())
     if extra and frozen:
