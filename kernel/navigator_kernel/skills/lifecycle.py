@@ -242,7 +242,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         self.settle()
         skills, notes = self.found(options)
         problems = [note.to_dict() for note in notes if note.level == "error" or note.code == "shadowed"]
-        rows = [one.row() for one in skills]
+        rows = [skill.row() for skill in skills]
         differing: list[LockDifference] = []  # as far as the records and the times of files show it
         for place in self.chosen(options):
             receipts = read_receipts(place, [])
@@ -302,7 +302,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         rows: dict[str, Installed] = {}
         if space is None or options.user or options.target:
             rows = {one.skill.name: one for one in self.found(options)[0]}
-            skills: Sequence[SkillDef] = [one.skill for one in rows.values()]
+            skills: Sequence[SkillDef] = [row.skill for row in rows.values()]
         else:
             tops = {root.path for root in self._looked_at(_NO_OPTIONS)}
             skills = [skill for skill in space.skills if (skill.folder or skill.path).parent in tops]
@@ -652,7 +652,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         if names:
             chosen = list({fold(name): rows[fold(name)] for name in names}.values())
         else:
-            chosen = [one for one in rows.values() if one.status != "shipped"]
+            chosen = [row for row in rows.values() if row.status != "shipped"]
         if not chosen:
             raise NotFound("nothing is installed", hint="name a shipped skill to export it")
         installed, target = [place.skills for place in self.places.values()], self._path(out)
@@ -864,8 +864,8 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         if "/" in name:
             return None
         rows, _ = self.found(_NO_OPTIONS)
-        by_name = (one for one in rows if fold(one.skill.name) == fold(name))
-        by_alias = (one for one in rows if fold(name) in map(fold, one.skill.aliases))
+        by_name = (row for row in rows if fold(row.skill.name) == fold(name))
+        by_alias = (row for row in rows if fold(name) in map(fold, row.skill.aliases))
         return next(chain(by_name, by_alias), None)
 
     def is_unknown(self, word: str) -> bool:

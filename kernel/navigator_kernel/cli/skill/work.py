@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 def shown(skill: str, findings: Iterable[Mapping[str, Any]], *, notes: bool) -> list[str]:
     """Findings as lines, worst first; notes only on request."""
     order = {"error": 0, "warning": 1, "note": 2}
-    chosen = sorted((one for one in findings if notes or one["level"] != "note"), key=lambda one: order[one["level"]])
+    chosen = sorted(
+        (finding for finding in findings if notes or finding["level"] != "note"), key=lambda one: order[one["level"]]
+    )
     return [told(one, skill) for one in chosen]
 
 

@@ -165,7 +165,7 @@ class ResourceCatalogue(Struct):
             disabled = self.disabled()
             is_glancing = getattr(self._thread, "is_glancing", False)
             known = is_glancing and self._key is not None and self._key[2] == disabled
-            if known and all(one.is_as_it_was() for one in self._listings.values()):
+            if known and all(listing.is_as_it_was() for listing in self._listings.values()):
                 return self._found
             files = tuple((root, *found) for root in self.roots for found in self._listings[root].files())
             sidecars = tuple(path for held in self._sidecars for path in held.files())

@@ -155,7 +155,7 @@ class Change:
         change.commit()
         known = [plan for plan in (*coming, *there) if plan.receipt.name in agreed]
         self._subjects = {
-            "installed by command": [one for plan in known for one in plan.agreements],
+            "installed by command": [agreement for plan in known for agreement in plan.agreements],
             "accepted by command": [one for plan in coming for one in plan.granted],
         }
 

@@ -62,7 +62,7 @@ def merged(sides: Sides, take: Mapping[str, Side]) -> Entries:
         if chosen is not None:
             entries[name] = chosen
     if conflicts:
-        names = ", ".join(repr(one.name) for one in conflicts)
+        names = ", ".join(repr(conflict.name) for conflict in conflicts)
         message = f"both sides of the merge changed {names} in the lock; nothing was changed"
         hint = "navigator skill repair --take NAME=ours, or --take NAME=theirs, for each of them"
         raise ConsentNeeded(message, hint=hint, subject="lock", conflicts=conflicts)

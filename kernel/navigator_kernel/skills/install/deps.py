@@ -141,7 +141,7 @@ def open_source_tree(
     if rules := deps.rules:
         if install:
             refuse_source(rules, source.url)
-        leads = partial(refuse_source, [one for one in rules if one.sources is not None and one.allows(source.url)])
+        leads = partial(refuse_source, [rule for rule in rules if rule.sources is not None and rule.allows(source.url)])
     if install and deps.scanner is not None:
         deps.scanner.start()
     auth = options.auth or host_of(source.url) in deps.private

@@ -214,7 +214,7 @@ def install_prepared(
         for plan, name in ((plan, plan.receipt.name) for plan in made)
     ]
     blocked = sum(one.state == "blocked" for one in left)
-    installed = sum(one.changed for one in skills)
+    installed = sum(skill.changed for skill in skills)
     failures = {one.reason for one in left if one.is_failure}
     must_ask = GROWN in failures and not options.dry_run
     return InstallResult(
@@ -244,7 +244,10 @@ def _installed(
     """The result for one skill; `linked` are the skills with a link."""
     receipt = plan.receipt
     # What matters only to the skill's author is a note here (`navigator skill validate` warns of it)
-    noticed = [replace(one, level="note") if one.code in _FOR_AUTHORS else one for one in plan.skill.diagnostics]
+    noticed = [
+        replace(diagnostic, level="note") if diagnostic.code in _FOR_AUTHORS else diagnostic
+        for diagnostic in plan.skill.diagnostics
+    ]
     return InstalledSkill(
         path=place.told(place.skills / receipt.name),
         links=told_links(place, linked, receipt.name),
@@ -295,12 +298,11 @@ def _is_settled(
     the lock wants a skill of this name from elsewhere. `locked` is its entry in the lock, empty for none; `names` is
     the result of `names_in`."""
     receipt, target = plan.receipt, place.skills / plan.receipt.name
-    other_name = f"install it under another name with --as, or {options.command('uninstall', receipt.name)} first"
     origin = str(locked.get("source"))
     if locked and (site_of(origin), locked.get("subpath")) != (site_of(receipt.source), receipt.subpath):
         origin = clean(f"{origin} {locked.get('subpath')}".strip(), lines=False)
-        message = f"the lock has skill {receipt.name!r} from another source: {origin!r}"
-        raise Refused(message, hint=other_name, reason=TAKEN)
+        hint = f"install it under another name with --as, or {options.command('uninstall', receipt.name)} first"
+        raise Refused(f"the lock has skill {receipt.name!r} from another source: {origin!r}", hint=hint, reason=TAKEN)
     refuse_taken(receipt.name, place, names)
     installed = receipts.get(receipt.name)
     if installed is None:
@@ -310,8 +312,8 @@ def _is_settled(
         return False
     if (site_of(installed.source), installed.subpath) != (site_of(receipt.source), receipt.subpath):
         origin = f"{installed.source} {installed.subpath}".strip()
-        message = f"skill {receipt.name!r} is installed from another source: {origin!r}"
-        raise Refused(message, hint=other_name, reason=TAKEN)
+        hint = f"install it under another name with --as, or {options.command('uninstall', receipt.name)} first"
+        raise Refused(f"skill {receipt.name!r} is installed from another source: {origin!r}", hint=hint, reason=TAKEN)
     if not os.path.lexists(target):
         return False
     if target.is_symlink() or folder_digest(target, installed) != installed.digest:

@@ -227,7 +227,7 @@ def _restored(
             action=action,
             links=told_links(place, {*linked, *links}, name),
             backup=place.told(place.backups / keep[name]) if name in keep else "",
-            findings=[one.to_dict() for one in plans[name].findings] if name in plans else [],
+            findings=[finding.to_dict() for finding in plans[name].findings] if name in plans else [],
             change=changes.get(name),
         )
         for name, action in sorted(actions.items())

@@ -200,7 +200,7 @@ class SourceReader(Struct):
 
         files = [entry.path for entry in entries.values() if entry.mode in (*REGULAR, "040000")]
         parts = (plugin_parts(plugin, *place, frozenset(files), read) for plugin, place in roots.items())
-        return [one for one in parts if one is not None]
+        return [part for part in parts if part is not None]
 
     def manifest(self, skill: Found) -> SkillDef | KernelError:
         """The manifest, or the error if it cannot be used."""
