@@ -879,11 +879,12 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         if or_source:
             near = near or suggestions(name, self.deps.mapping.names(), 3, 0.7)
         message = f"no skill called {clean(name, lines=False)!r} is installed"
-        error = unknown_name(SkillNotFound, message, near, hint="navigator skill list shows the installed skills")
-        if or_source:
-            begin = " A" if near else "; a"
-            error.hint += f"{begin} source is owner/repo, a URL or ./folder"
-        return error
+        if not or_source:
+            return unknown_name(SkillNotFound, message, near, hint="navigator skill list shows the installed skills")
+        hint = "navigator skill list shows the installed skills; a source is owner/repo, a URL or ./folder"
+        if near:
+            hint = f"did you mean {', '.join(near)}? A source is owner/repo, a URL or ./folder"
+        return SkillNotFound(message, hint=hint, suggestions=near)
 
     def _known(self, name: str) -> Installed:
         """The installed skill of that name; SkillNotFound if there is none."""

@@ -46,16 +46,15 @@ def open_source(
     cache: RepoCache | None = None,
     offline: bool = False,
     auth: bool = False,
-    ahead: Sequence[Callable[[], object]] = (),
+    meanwhile: Callable[[], object] = bool,
     ask: Ask | None = None,
     leads: Callable[[str], object] | None = None,
 ) -> AbstractContextManager[Tree]:
     """A context for the tree of `source`; FetchFailed on entry if it cannot be read.
 
     `cache` keeps what is fetched, `offline` uses no network, `auth` allows the person's own credentials for its host.
-    `ahead` are preparations for later, one of which runs during each fetch, because git only waits then. `ask` asks an
-    MCP server. `leads` raises an error for an address that the source must not lead to; with it, git follows no
-    redirect.
+    `meanwhile` prepares for later; it is called during each fetch, because git only waits then. `ask` asks an MCP
+    server. `leads` raises an error for an address that the source must not lead to; with it, git follows no redirect.
     """
     if source.kind in ("folder", "archive"):
         from navigator_kernel.adapters.sources.local import ArchiveSource, FolderSource
@@ -67,12 +66,6 @@ def open_source(
         if source.url.startswith("npm:"):  # its registry is the one that the person's npm uses
             leads = None
         return PublishedSource(source.url, source.ref, offline=offline, ask=ask, leads=leads)
-    steps = iter(ahead)
-
-    def meanwhile() -> None:
-        with suppress(ImportError):  # the code that needs the module reports the error
-            next(steps, bool)()
-
     return GitSource(
         source.url,
         source.ref,
@@ -86,13 +79,15 @@ def open_source(
     )
 
 
-def ready_to_look() -> None:
-    importlib.import_module("navigator_kernel.skills.install.install")
+def load_for_look() -> None:
+    with suppress(ImportError):  # the code that needs the module reports the error
+        importlib.import_module("navigator_kernel.skills.install.install")
 
 
-def ready_to_change() -> None:
-    for name in ("navigator_kernel.skills.install.install", "tinydb", "navigator_kernel.adapters.stores.audit"):
-        importlib.import_module(name)
+def load_for_change() -> None:
+    with suppress(ImportError):
+        for name in ("navigator_kernel.skills.install.install", "tinydb", "navigator_kernel.adapters.stores.audit"):
+            importlib.import_module(name)
 
 
 class SourceReader(Struct):
@@ -116,7 +111,7 @@ class SourceReader(Struct):
     elsewhere: Mapping[str, Elsewhere] = field(default_factory=dict)
     roots: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     is_read: bool = False
-    _held: dict[str, SkillDef | KernelError] = field(default_factory=dict)
+    _manifests: dict[str, SkillDef | KernelError] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.source.kind == "git" and (site := getattr(self.tree, "url", "")):  # see `open_source_tree`
@@ -204,20 +199,20 @@ class SourceReader(Struct):
 
     def manifest(self, skill: Found) -> SkillDef | KernelError:
         """The manifest, or the error if it cannot be used."""
-        if skill.folder not in self._held:
-            missing = [each for each in self.found if each.folder not in self._held]
+        if skill.folder not in self._manifests:
+            missing = [each for each in self.found if each.folder not in self._manifests]
             blobs, problems = self.read_apart({each.folder: [each.manifest.oid] for each in missing})
-            self._held |= problems
-            self._held |= {
+            self._manifests |= problems
+            self._manifests |= {
                 each.folder: _read(each, blobs[each.manifest.oid]) for each in missing if each.folder not in problems
             }
-        return self._held[skill.folder]
+        return self._manifests[skill.folder]
 
     def manifest_from(self, skill: Found, data: bytes) -> SkillDef:
         """Parses the manifest in `data`; NotLoadable if it cannot be used."""
-        if skill.folder not in self._held:
-            self._held[skill.folder] = _read(skill, data)
-        manifest = self._held[skill.folder]
+        if skill.folder not in self._manifests:
+            self._manifests[skill.folder] = _read(skill, data)
+        manifest = self._manifests[skill.folder]
         if isinstance(manifest, KernelError):
             raise manifest
         return replace(manifest, diagnostics=(*manifest.diagnostics, *self.told.get(skill.folder, ())))
@@ -229,7 +224,7 @@ class SourceReader(Struct):
 
     def known(self, skill: Found) -> SkillDef | None:
         """The manifest, if it has been read and can be used."""
-        manifest = self._held.get(skill.folder)
+        manifest = self._manifests.get(skill.folder)
         return None if isinstance(manifest, KernelError) else manifest
 
     def is_usable(self, skill: Found) -> bool:
