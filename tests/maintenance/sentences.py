@@ -184,6 +184,10 @@ class _Module:
                 shown = _last(node.func) in raising | PRINTING
                 words = [word.value for word in node.keywords if shown or word.arg in SHOWN]
                 yield from self._forms_of([*node.args, *words] if shown else words)
+            elif isinstance(node, ast.Assign) and any(
+                _last(target) in SHOWN for target in node.targets if isinstance(target, ast.Attribute)
+            ):
+                yield from self._forms_of([node.value])  # `error.hint = …`
             elif isinstance(node, Function) and any(
                 isinstance(mark, ast.Call) and _last(mark.func) in HELPING for mark in node.decorator_list
             ):
