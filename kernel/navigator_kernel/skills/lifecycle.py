@@ -523,7 +523,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     def examples(self, name: str, new: Sequence[str] | None = None) -> Examples:
         """The requests that a model wrote for an installed skill; `new` replaces them. UsageProblem for a skill without
         a receipt, because they are stored beside it."""
-        from navigator_kernel.skills.install.apply import held_bytes
+        from navigator_kernel.skills.install.apply import bytes_of
 
         self.settle()
         one = self._known(name)
@@ -533,8 +533,8 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         path = sidecar_path(one.place.inner, one.receipt.name)
         if new is not None:
             with file_lock(one.place.guard):
-                self.deps.writer.write(path, with_examples(held_bytes(path), list(new)))
-        return Examples(name=one.skill.name, examples=kept_examples(held_bytes(path)))
+                self.deps.writer.write(path, with_examples(bytes_of(path), list(new)))
+        return Examples(name=one.skill.name, examples=kept_examples(bytes_of(path)))
 
     # Commands that change installed skills
 

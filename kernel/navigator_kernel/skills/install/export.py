@@ -265,15 +265,15 @@ def _refuse_taken(paths: Iterable[Path], *, force: bool, archives: bool) -> None
 
 def _archive(copies: Sequence[_Copy], *, nested: bool = True) -> bytes:
     """A zip archive with a folder for each skill, or the files of one at its top; equal skills give equal bytes."""
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w") as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         for copy in sorted(copies, key=lambda copy: copy.name):
             for path, file in sorted(copy.files.items()):
                 info = zipfile.ZipInfo(f"{copy.name}/{path}" if nested else path, _EPOCH)
                 info.create_system = 3  # Unix on every system, because the modes are Unix modes
                 info.external_attr = (0o100000 | file.mode) << 16
                 archive.writestr(info, file.data, zipfile.ZIP_DEFLATED, 9)
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 def _write_folder(copy: _Copy, path: Path, writer: FolderWriter) -> None:
