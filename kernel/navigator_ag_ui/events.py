@@ -143,7 +143,14 @@ class AgUiRun:
                 yield _result(self._waiting.id, name, say("tool.declined", self._language, tool=self._waiting.tool))
                 self._waiting = None
             case Usage() as body:
-                self._count(body)
+                provider, _, model = body.model.rpartition(":")
+                none: Sent = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0, "cachedInputTokens": 0}
+                head = {"model": model, **({"provider": provider} if provider else {})}
+                usage = self._usage.setdefault(body.model, head | none)
+                usage["inputTokens"] += body.input_tokens
+                usage["outputTokens"] += body.output_tokens
+                usage["totalTokens"] += body.input_tokens + body.output_tokens
+                usage["cachedInputTokens"] += body.cached_tokens
             case RunCompleted() as body:
                 yield from self._completed(event, body)
             case RunError(error=error):
@@ -205,16 +212,6 @@ class AgUiRun:
         """The id of the subagent that works now, as a field; empty if there is none."""
         agent = next(reversed(self._steps.values())).agent if self._steps and self._thread.speaks else ""
         return {"subagentRunId": agent} if agent else {}
-
-    def _count(self, body: Usage) -> None:
-        provider, _, model = body.model.rpartition(":")
-        none: Sent = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0, "cachedInputTokens": 0}
-        head = {"model": model, **({"provider": provider} if provider else {})}
-        usage = self._usage.setdefault(body.model, head | none)
-        usage["inputTokens"] += body.input_tokens
-        usage["outputTokens"] += body.output_tokens
-        usage["totalTokens"] += body.input_tokens + body.output_tokens
-        usage["cachedInputTokens"] += body.cached_tokens
 
     def _completed(self, event: Event, body: RunCompleted) -> Iterator[Sent]:
         """Ends the run; a run whose report has a state of `FAILED` has failed, whatever its summary says."""

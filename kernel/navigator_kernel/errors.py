@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, TypeVar
 
 # The `errno` of errors that mean: this person cannot write there
 UNWRITABLE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR})
@@ -55,6 +55,20 @@ class SkillNotFound(NotFound):
     """There is no skill with this name; carries up to three suggestions (X-7, X-29)."""
 
     code = "skill_not_found"
+
+
+Missing = TypeVar("Missing", bound=NotFound)
+
+
+def unknown_name(error: type[Missing], message: str, near: Iterable[str], *, hint: str) -> Missing:
+    """The error for a name that nothing has: its hint asks for the similar names `near`, and is `hint` without any."""
+    near = list(near)
+    return error(message, hint=f"did you mean {', '.join(near)}?" if near else hint, suggestions=near)
+
+
+def unknown_skill(name: str, near: Iterable[str]) -> SkillNotFound:
+    hint = "navigator skill list shows the installed skills"
+    return unknown_name(SkillNotFound, f"no skill is called {name!r}", near, hint=hint)
 
 
 class NotLoadable(KernelError):

@@ -195,13 +195,9 @@ def leave_plugins(code: int) -> bool:
     `code` in any case when they have had their time, also if their exit handlers hang."""
     _may_print.set(None)  # for what they print at exit
     if _kept or _HUNG:
-        _end_late(code)
+        import threading
+
+        late = threading.Timer(limit(), os._exit, (code,))
+        late.daemon = True
+        late.start()
     return bool(_HUNG)
-
-
-def _end_late(code: int) -> None:
-    import threading
-
-    late = threading.Timer(limit(), os._exit, (code,))
-    late.daemon = True
-    late.start()

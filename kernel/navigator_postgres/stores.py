@@ -322,7 +322,10 @@ class PostgresStores:
                     (f'"{self._schema}"', f"{PATIENCE:g}s", f"{min(max(self._lease, 2), STILL):g}s"),
                 )
                 if alone:
-                    connection.execute("SELECT pg_advisory_xact_lock(%s)", (self._key(alone),))
+                    digest = blake2b(f"{self._schema}/{alone}".encode(), digest_size=8).digest()
+                    connection.execute(
+                        "SELECT pg_advisory_xact_lock(%s)", (int.from_bytes(digest, "big", signed=True),)
+                    )
                 return connection
             except psycopg.OperationalError as error:
                 if connection is not None:
@@ -357,10 +360,6 @@ class PostgresStores:
             )
         with self._guard:
             self._prepared.add(subject)
-
-    def _key(self, name: str) -> int:
-        digest = blake2b(f"{self._schema}/{name}".encode(), digest_size=8).digest()
-        return int.from_bytes(digest, "big", signed=True)
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:

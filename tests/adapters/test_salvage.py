@@ -86,8 +86,7 @@ def planner(folder: Path) -> Path:
     """The database of a plugin, whose tables only the file itself names."""
     pytest.importorskip("sqlalchemy")
     from navigator_kernel.tools.factory import ToolFactory
-    from navigator_planner.store import open_sessions
-    from navigator_planner.toolkit import registry
+    from navigator_planner.toolkit import open_sessions, registry
 
     file = folder / "planner.sqlite"
     opened = open_sessions(file, lambda: None)

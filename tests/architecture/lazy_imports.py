@@ -17,11 +17,12 @@ from typing import NamedTuple
 STARTED = {"abc", "builtins", "io", "os", "sys", "time"}  # some of the modules that the interpreter loads at its start
 Import = ast.Import | ast.ImportFrom
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Loop = ast.For | ast.AsyncFor | ast.While
 
 
 class LazyImport(NamedTuple):
     node: Import
-    is_first: bool  # at the start of the function, of a branch, or of a `try` for a library that may be missing
+    is_first: bool  # at the start of the function, or of a branch of it; a loop would repeat it
 
 
 def needless(trees: Mapping[str, ast.Module]) -> list[str]:
@@ -53,9 +54,8 @@ def _at_once(node: ast.AST) -> Iterator[Import]:
 
 
 def _lazy(node: ast.AST, *, inside: bool = False) -> Iterator[LazyImport]:
-    first: list[Import] = []
-    if isinstance(node, Function | ast.If | ast.match_case) or _may_be_missing(node):
-        first = [*_first(getattr(node, "body", [])), *_first(getattr(node, "orelse", []))]
+    branches = [] if isinstance(node, Loop) else [getattr(node, part, []) for part in ("body", "orelse", "finalbody")]
+    first = [statement for branch in branches if branch for statement in _first(branch)]
     for child in _statements(node):
         if isinstance(child, Import):
             if inside:
@@ -76,19 +76,12 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 def _first(body: list[ast.stmt]) -> list[Import]:
     """The imports at the start of `body`, after its docstring."""
     found: list[Import] = []
-    is_told = bool(body) and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    is_told = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
     for statement in body[is_told:]:
         if not isinstance(statement, Import):
             break
         found.append(statement)
     return found
-
-
-def _may_be_missing(node: ast.AST) -> bool:
-    """Whether `node` handles an ImportError."""
-    if isinstance(node, ast.Try):
-        return any("ImportError" in ast.unparse(one.type) for one in node.handlers if one.type is not None)
-    return isinstance(node, ast.With) and any("suppress(ImportError" in ast.unparse(one) for one in node.items)
 
 
 def _targets(node: Import, trees: Mapping[str, ast.Module]) -> set[str]:

@@ -93,9 +93,7 @@ def test_the_help_imports_no_command(here: Place) -> None:
         [sys.executable, "-c", code], cwd=here.root, env=environment(), capture_output=True, text=True, check=True
     )
     loaded = done.stdout.split()
-    assert [
-        name for name in loaded if name.startswith(("navigator_kernel.cli.skill.group", "navigator_kernel.skills"))
-    ] == []
+    assert [name for name in loaded if name.startswith(("navigator_kernel.cli.skill", "navigator_kernel.skills"))] == []
     assert "prompt_toolkit" not in loaded
 
 

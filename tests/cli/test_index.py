@@ -13,7 +13,7 @@ import pytest
 
 from cli.support import Place, below, place_in
 from cli.terminals import terminal
-from navigator_kernel.cli.route.index import LARGE
+from navigator_kernel.cli.skill.change import LARGE
 from person_state import state_of
 from routing.serving import until
 from skill_repositories import skill_text

@@ -17,7 +17,7 @@ import pytest
 from cli.support import SOURCE
 from gateway.served import Person, Served, serving
 from models.wire_server import Said, WireServer
-from navigator_planner.store import URL
+from navigator_planner.toolkit import URL
 from specialist.turns import says
 from tables import cases
 

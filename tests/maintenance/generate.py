@@ -90,7 +90,7 @@ def authority_rows() -> Iterator[str]:
 
 def skill_command_rows() -> Iterator[str]:
     """`Intent | Command Signature | Note` of every skill command, from the command line itself (SAF-6)."""
-    from navigator_kernel.cli.skill.group import command
+    from navigator_kernel.cli.skill import command
 
     yield from _rows("python bin/skill_manager.py", command)
 

@@ -33,7 +33,7 @@ SHOWN = frozenset({"hint", "help", "short_help", "epilog", "problem", "remedy", 
 PRINTING = frozenset({"note", "say_lines", "confirm", "prompt", "echo"})
 HELPING = frozenset({"command", "group"})  # decorators of functions whose docstring is help
 WHOLE = (  # modules every text of which is shown
-    "/storage_errors.py", "bootstrap/health.py", "cli/registry.py", "cli/skill/group.py", "config/settings.py",
+    "/storage_errors.py", "bootstrap/health.py", "cli/registry.py", "cli/skill/__init__.py", "config/settings.py",
     "config/denials.py",
     "sandbox/guard.py",
 )  # fmt: skip
@@ -184,6 +184,10 @@ class _Module:
                 shown = _last(node.func) in raising | PRINTING
                 words = [word.value for word in node.keywords if shown or word.arg in SHOWN]
                 yield from self._forms_of([*node.args, *words] if shown else words)
+            elif isinstance(node, ast.Assign) and any(
+                _last(target) in SHOWN for target in node.targets if isinstance(target, ast.Attribute)
+            ):
+                yield from self._forms_of([node.value])  # `error.hint = …`
             elif isinstance(node, Function) and any(
                 isinstance(mark, ast.Call) and _last(mark.func) in HELPING for mark in node.decorator_list
             ):

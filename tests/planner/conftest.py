@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.tools.factory import FunctionTool, ToolFactory
-from navigator_planner.store import URL, open_sessions
-from navigator_planner.toolkit import registry
+from navigator_planner.toolkit import URL, open_sessions, registry
 
 Tools = Callable[[], dict[str, FunctionTool]]
 

@@ -25,8 +25,8 @@ from navigator_planner.service import (
     task_page,
     task_update,
 )
-from navigator_planner.store import URL, open_sessions
 from navigator_planner.tables import Task
+from navigator_planner.toolkit import URL, open_sessions
 from planner.conftest import both
 
 WHEN, LATER = "2026-11-23T15:00:00+08:00", "2026-11-24T09:30:00+08:00"
@@ -36,7 +36,7 @@ BEGIN = r"""
 import os, sys
 from pathlib import Path
 import psycopg
-from navigator_planner.store import open_sessions
+from navigator_planner.toolkit import open_sessions
 from navigator_planner.tables import Project
 
 ready, opened = os.pipe()

@@ -19,7 +19,7 @@ KERNEL = Path(__file__).parents[2] / "kernel" / "navigator_kernel"
 SOURCES = ("skills/formats/validate.py", "skills/formats/manifest.py", "skills/formats/frontmatter.py",
     "evals/lint.py", "evals/cases.py", "cli/skill/eval.py")  # fmt: skip
 GIVEN = re.compile(
-    r'(?:\bnote|\badd|Hostile|Problem)\(\s*"([a-z][a-z0-9-]+)"|reason="([a-z-]+)"|\("(yaml-[a-z]+)", "|"(name-[a-z-]+)": \('
+    r'(?:\bnote|\badd|Hostile|Problem)\(\s*"([a-z][a-z0-9-]+)"|reason="([a-z-]+)"|\(\s*"(yaml-[a-z]+)",\s*"|"(name-[a-z-]+)": \('
 )
 COMPUTED = {"precision-low", "recall-low", "served-low", "trigger-missing", "description-short", "description-person"}
 EXAMPLES = {code: row[4] for code, row in linter_rules().items() if row[4] != "-" and not row[4].endswith("characters")}

@@ -42,7 +42,7 @@ heads = st.lists(st.one_of(usual, usual, quoted, odd, indented), min_size=1, max
 def test_frontmatter_read_without_the_parser_equals_the_parsers_result(head: str) -> None:
     easy = frontmatter._easy(head)
     if easy is not None:
-        assert easy == frontmatter._from_events(head), "value, lines and plain values"
+        assert easy == frontmatter._read(head), "value, lines and plain values"
 
 
 def test_a_usual_manifest_needs_no_parser_loaded() -> None:

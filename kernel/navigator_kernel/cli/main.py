@@ -158,25 +158,17 @@ def _closed_home(error: KernelError) -> dict[str, str]:
 def _told(error: Mapping[str, Any], args: Sequence[str], *, as_json: bool) -> int:
     """Prints the error, for a person in their language; returns its exit code."""
     if as_json:
-        _document({"error": dict(error), "exit_code": error["exit_code"]})
+        from navigator_kernel.cli.output import document
+
+        document({"error": dict(error), "exit_code": error["exit_code"]})
     else:
-        _say(str(error["msg"]), str(error.get("hint", "")), args)
+        from navigator_kernel.cli.project import spoken_in
+        from navigator_kernel.language.chinese import in_language
+
+        language = spoken_in(args)
+        for label, text in (("error: ", str(error["msg"])), ("hint: ", str(error.get("hint", "")))):
+            sys.stderr.write(f"{in_language(label, language)}{clean(in_language(text, language))}\n" if text else "")
     return int(error["exit_code"])
-
-
-def _say(message: str, hint: str, args: Sequence[str]) -> None:
-    from navigator_kernel.cli.project import spoken_in
-    from navigator_kernel.language.chinese import in_language
-
-    language = spoken_in(args)
-    for label, text in (("error: ", message), ("hint: ", hint)):
-        sys.stderr.write(f"{in_language(label, language)}{clean(in_language(text, language))}\n" if text else "")
-
-
-def _document(body: Mapping[str, Any]) -> None:
-    from navigator_kernel.cli.output import document
-
-    document(body)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,10 @@ def lines(text: str | Iterable[str]) -> None:
 def model_text(text: str) -> None:
     """Prints a model's text, on a terminal as it is meant to look."""
     if is_formatted():
-        _markdown(text)
+        from rich.markdown import Markdown
+
+        _screen().print(Markdown(clean(text), hyperlinks=False))
+        sys.stdout.flush()
     else:
         lines(text)
 
@@ -54,13 +57,6 @@ def model_text(text: str) -> None:
 def is_formatted() -> bool:
     """Whether a model's text is shown as Markdown: a terminal can move its cursor."""
     return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-
-
-def _markdown(text: str) -> None:
-    from rich.markdown import Markdown
-
-    _screen().print(Markdown(clean(text), hyperlinks=False))
-    sys.stdout.flush()
 
 
 def draft(text: str, live: Live | None) -> Live:

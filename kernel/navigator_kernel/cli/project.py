@@ -20,7 +20,6 @@ from navigator_kernel.errors import KernelError
 from navigator_kernel.text import Language, clean
 
 if TYPE_CHECKING:
-    from navigator_kernel.adapters.stores.project_state import ProjectState
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.bootstrap.turns import Turns
 
@@ -96,7 +95,19 @@ class App(Struct, kw_only=True, dict=True):
         """Asks the person once whether a project that may be a copy takes over the state of the other one."""
         state = project_state(self.root)
         if state.offered:
-            _settle(state, self.spoken)
+            import click
+
+            from navigator_kernel.bootstrap.projects import adopt
+            from navigator_kernel.language.wording import say
+
+            other = max(state.offered, key=lambda record: record.created)
+            there = say("notice.still_there" if other.is_there() else "notice.gone", self.spoken)
+            key = "notice.before" if other.place.path == state.place.path else "notice.copy"
+            question = say(key, self.spoken, here=str(state.root), path=other.place.path, there=there)
+            if click.confirm(clean(question), err=True):
+                adopt(state.root, other.folder.name, replace=False)
+            else:
+                state.claim()
 
     def close(self) -> None:
         self._open.close()
@@ -140,19 +151,3 @@ def _flag(args: Sequence[str], name: str) -> str | None:
     values = [value for word, value in pairwise(args) if word == name]
     values += [word.removeprefix(f"{name}=") for word in args if word.startswith(f"{name}=")]
     return values[-1] if values else None
-
-
-def _settle(state: ProjectState, language: Language) -> None:
-    import click
-
-    from navigator_kernel.bootstrap.projects import adopt
-    from navigator_kernel.language.wording import say
-
-    other = max(state.offered, key=lambda record: record.created)
-    there = say("notice.still_there" if other.is_there() else "notice.gone", language)
-    key = "notice.before" if other.place.path == state.place.path else "notice.copy"
-    question = say(key, language, here=str(state.root), path=other.place.path, there=there)
-    if click.confirm(clean(question), err=True):
-        adopt(state.root, other.folder.name, replace=False)
-    else:
-        state.claim()

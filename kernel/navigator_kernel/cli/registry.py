@@ -54,7 +54,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "route": ("route.route", "Show which skill a message would be routed to"),
     "serve": ("commands.serve", "Serve this project over HTTP: chat, events, skills and OpenAI's API"),
     "session": ("commands.session", "Conversations that were kept: list, show, resume, export, delete"),
-    "skill": ("skill.group", "Skills: info, install, list, search, uninstall, enable, disable, trust"),
+    "skill": ("skill", "Skills: info, install, list, search, uninstall, enable, disable, trust"),
     "workflow": ("commands.workflow", "Stored workflows and their runs: list, show, run, resume, approve, abort"),
     "usage": ("commands.runs:usage", "Sum up what models took: tokens, cache hits, cost"),
     "undo": ("commands.runs:undo", "Undo what a run's tools changed in the project"),
@@ -88,7 +88,9 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in EVERYDAY:
-            return _of_skills(ctx, EVERYDAY[cmd_name][0])
+            from navigator_kernel.cli.skill import command as skills
+
+            return skills.get_command(ctx, EVERYDAY[cmd_name][0])
         if cmd_name in COMMANDS:
             module, _, name = COMMANDS[cmd_name][0].partition(":")
             found: click.Command = getattr(importlib.import_module(f"navigator_kernel.cli.{module}"), name or "command")
@@ -131,12 +133,6 @@ class Commands(click.Group):
             texts = {name: text for name, (_, text) in COMMANDS.items()}
             texts |= {name: command.get_short_help_str(200) for name, (_, command) in plugin_commands(ctx).items()}
             formatter.write_dl(sorted(texts.items()))
-
-
-def _of_skills(ctx: click.Context, name: str) -> click.Command | None:
-    from navigator_kernel.cli.skill.group import command as skills
-
-    return skills.get_command(ctx, name)
 
 
 def plugin_commands(ctx: click.Context) -> Mapping[str, tuple[str, click.Command]]:
@@ -229,7 +225,7 @@ def invoke(args: list[str]) -> int | Mapping[str, Any]:
 
 def _meant(word: str, context: click.Context) -> str:
     """A hint with the most similar command name; empty if there is none."""
-    from navigator_kernel.cli.skill.group import COMMANDS as OF_SKILLS
+    from navigator_kernel.cli.skill import COMMANDS as OF_SKILLS
 
     path, group = context.command_path, context.command
     if context.parent is None and word in OF_SKILLS:

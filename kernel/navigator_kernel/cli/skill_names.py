@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from navigator_kernel.errors import KernelError, SkillNotFound
+from navigator_kernel.errors import KernelError, unknown_skill
 from navigator_kernel.skills.formats.names import NAME
 from navigator_kernel.skills.options import InstallOptions
 
@@ -21,9 +21,7 @@ def named(catalogue: Catalogue, name: str) -> SkillDef:
     """The skill called `name`. SkillNotFound with similar names."""
     skill = catalogue.find(name)
     if skill is None:
-        near = list(catalogue.suggest(name))
-        hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
-        raise SkillNotFound(f"no skill is called {name!r}", hint=hint, suggestions=near)
+        raise unknown_skill(name, catalogue.suggest(name))
     return skill
 
 

@@ -107,19 +107,15 @@ def whole(file: Path) -> dict[str, Any]:
     try:
         text = body.decode("utf-8-sig")
         if file.suffix == ".toml":
-            return _of_toml(text)
+            import tomllib
+
+            return tomllib.loads(text)
         document = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError) as error:
         raise Damaged(f"{str(file)!r} cannot be read: {error}", hint="correct or remove the file") from error
     if not isinstance(document, dict):
         raise Damaged(f"{str(file)!r} holds no table", hint="correct or remove the file")
     return document
-
-
-def _of_toml(text: str) -> dict[str, Any]:
-    import tomllib
-
-    return tomllib.loads(text)
 
 
 def of_hosts(root: Path, home: Path) -> Iterator[tuple[HostFile, Path, Found]]:

@@ -67,13 +67,13 @@ def is_own(path: str) -> bool:
     """Whether the person owns `path` and the target of its link, or it does not exist; for root under sudo, the caller
     of sudo counts as the person, too."""
     me = os.geteuid()
-    for look in (os.lstat, os.stat):
+    for follow in (False, True):
         try:
-            seen = look(path)
+            seen = os.stat(path, follow_symlinks=follow)
         except OSError:
             continue
-        is_persons = seen.st_uid == me or (me == 0 and os.environ.get("SUDO_UID") == str(seen.st_uid))
-        is_link = seen.st_mode & _KIND == _LINK
-        if not is_persons and not (seen.st_uid == 0 and (is_link or not seen.st_mode & _WRITABLE_BY_OTHERS)):
+        is_mine = seen.st_uid == me or (me == 0 and os.environ.get("SUDO_UID") == str(seen.st_uid))
+        is_fixed = seen.st_mode & _KIND == _LINK or not seen.st_mode & _WRITABLE_BY_OTHERS
+        if not is_mine and not (seen.st_uid == 0 and is_fixed):
             return False
     return True

@@ -189,7 +189,11 @@ def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mappi
     missed: tuple[str, ...] = ()
     configured, own = _table(user, "mcp", "servers"), user_file(env).with_name(OWN_SERVERS_FILE)
     if configured or os.path.lexists(own) or os.path.lexists(root / SERVERS_FILE):  # else no code for them is loaded
-        servers, missed = _servers(root, own, configured)
+        # All configured MCP servers, and what was left out
+        from navigator_kernel.config.mcp_settings import found
+        from navigator_kernel.values.mcp import server_from
+
+        servers, missed = found(root, own, {name: server_from(name, body) for name, body in configured.items()})
     ignored = (*_ignored(PROJECT_FILE, project), *_ignored(user_file(env).name, user, hosts))
     catalogues = _table(user, "search").get("catalogues", [])
     if not isinstance(catalogues, list) or not all(isinstance(address, str) for address in catalogues):
@@ -237,12 +241,6 @@ def field_of(key: str) -> str:
     return key.rpartition(".")[2]
 
 
-def _servers(root: Path, own: Path, configured: Mapping[str, Any]) -> tuple[Mapping[str, McpServer], tuple[str, ...]]:
-    """All configured MCP servers, and what was left out."""
-    from navigator_kernel.config.mcp_settings import found
-    from navigator_kernel.values.mcp import server_from
-
-    return found(root, own, {name: server_from(name, body) for name, body in configured.items()})
 
 
 def checked(key: str, value: Any) -> str | int | float:

@@ -140,10 +140,10 @@ class Installer(Struct, frozen=True, kw_only=True):
 
     def _noted(self, file: Path) -> Mapping[str, object]:
         try:
-            held = json.loads(self._note(file).read_bytes())
+            note = json.loads(self._note(file).read_bytes())
         except (OSError, ValueError):
             return {}
-        return held if isinstance(held, dict) else {}
+        return note if isinstance(note, dict) else {}
 
     def _note(self, file: Path) -> Path:
         return self.kept / f"{hashlib.sha256(os.fsencode(file)).hexdigest()[:24]}.json"

@@ -28,6 +28,7 @@ from navigator_kernel.errors import (
     Refused,
     SkillNotFound,
     UsageProblem,
+    unknown_name,
 )
 from navigator_kernel.skills.catalog.aliases import kept_examples, sidecar_path, with_examples
 from navigator_kernel.skills.catalog.listing import Root
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.install.export import Form
     from navigator_kernel.skills.install.info import ScannedSkill, SourceInfo
-    from navigator_kernel.skills.install.install import InstallResult, PreparedInstall, UninstallResult
+    from navigator_kernel.skills.install.install import InstallResult, UninstallResult
     from navigator_kernel.skills.install.plans import PlannedSkill
     from navigator_kernel.skills.install.restore import RepairedPlace, RestoreResult
     from navigator_kernel.skills.install.update import OutdatedResult, UpdateResult
@@ -241,7 +242,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         self.settle()
         skills, notes = self.found(options)
         problems = [note.to_dict() for note in notes if note.level == "error" or note.code == "shadowed"]
-        rows = [one.row() for one in skills]
+        rows = [skill.row() for skill in skills]
         differing: list[LockDifference] = []  # as far as the records and the times of files show it
         for place in self.chosen(options):
             receipts = read_receipts(place, [])
@@ -281,7 +282,9 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             if names and deps.scanner is not None:
                 deps.scanner.start()
             with _reader(address, names, deps, options) as (reader, own):
-                return _analysed(reader, own, deps)
+                from navigator_kernel.skills.install.info import analyse
+
+                return analyse(reader, own, deps)
 
     def search(
         self,
@@ -299,7 +302,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         rows: dict[str, Installed] = {}
         if space is None or options.user or options.target:
             rows = {one.skill.name: one for one in self.found(options)[0]}
-            skills: Sequence[SkillDef] = [one.skill for one in rows.values()]
+            skills: Sequence[SkillDef] = [row.skill for row in rows.values()]
         else:
             tops = {root.path for root in self._looked_at(_NO_OPTIONS)}
             skills = [skill for skill in space.skills if (skill.folder or skill.path).parent in tops]
@@ -313,7 +316,9 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         results = [SkillHit(**rows[hit.skill.name].facts(), score=hit.score, reason=hit.reason) for hit in shown]
         remote: list[dict[str, Any]] | UnsetType = UNSET
         if catalogues is not None:
-            remote = _search_remote(query, catalogues, self.root, options)
+            from navigator_kernel.skills.source.remote import search_remote
+
+            remote = search_remote(query, catalogues, base=self.root, offline=options.offline)
         return SearchResult(query=clean(query, lines=False), count=len(hits), skills=results, remote=remote)
 
     def verify(self, name: str = "", options: InstallOptions = _NO_OPTIONS) -> VerifyResult:
@@ -518,7 +523,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     def examples(self, name: str, new: Sequence[str] | None = None) -> Examples:
         """The requests that a model wrote for an installed skill; `new` replaces them. UsageProblem for a skill without
         a receipt, because they are stored beside it."""
-        from navigator_kernel.skills.install.apply import held_bytes
+        from navigator_kernel.skills.install.apply import bytes_of
 
         self.settle()
         one = self._known(name)
@@ -528,8 +533,8 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         path = sidecar_path(one.place.inner, one.receipt.name)
         if new is not None:
             with file_lock(one.place.guard):
-                self.deps.writer.write(path, with_examples(held_bytes(path), list(new)))
-        return Examples(name=one.skill.name, examples=kept_examples(held_bytes(path)))
+                self.deps.writer.write(path, with_examples(bytes_of(path), list(new)))
+        return Examples(name=one.skill.name, examples=kept_examples(bytes_of(path)))
 
     # Commands that change installed skills
 
@@ -541,9 +546,11 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             place = self.target(options)
             refuse_rename(options.rename, names)
             with _reader(address, names, deps, options, install=True) as (reader, own):
+                from navigator_kernel.skills.install.install import collect, install_prepared
+
                 options = replace(options, everything=options.everything or (bool(names) and not own))
-                prepared = _collected(reader, own, deps, options)
-            return _installed(prepared, place, deps, options)
+                prepared = collect(reader, own, deps, options)
+            return install_prepared(prepared, place, deps, options)
 
     def restore(
         self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, frozen: bool = True
@@ -645,7 +652,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         if names:
             chosen = list({fold(name): rows[fold(name)] for name in names}.values())
         else:
-            chosen = [one for one in rows.values() if one.status != "shipped"]
+            chosen = [row for row in rows.values() if row.status != "shipped"]
         if not chosen:
             raise NotFound("nothing is installed", hint="name a shipped skill to export it")
         installed, target = [place.skills for place in self.places.values()], self._path(out)
@@ -857,8 +864,8 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         if "/" in name:
             return None
         rows, _ = self.found(_NO_OPTIONS)
-        by_name = (one for one in rows if fold(one.skill.name) == fold(name))
-        by_alias = (one for one in rows if fold(name) in map(fold, one.skill.aliases))
+        by_name = (row for row in rows if fold(row.skill.name) == fold(name))
+        by_alias = (row for row in rows if fold(name) in map(fold, row.skill.aliases))
         return next(chain(by_name, by_alias), None)
 
     def is_unknown(self, word: str) -> bool:
@@ -871,10 +878,13 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         near = suggestions(name, [one.skill.name for one in self.found(_NO_OPTIONS)[0]])
         if or_source:
             near = near or suggestions(name, self.deps.mapping.names(), 3, 0.7)
-        hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
-        hint += " A source is owner/repo, a URL or ./folder" if or_source and near else ""
-        hint += "; a source is owner/repo, a URL or ./folder" if or_source and not near else ""
-        return SkillNotFound(f"no skill called {clean(name, lines=False)!r} is installed", hint=hint, suggestions=near)
+        message = f"no skill called {clean(name, lines=False)!r} is installed"
+        if not or_source:
+            return unknown_name(SkillNotFound, message, near, hint="navigator skill list shows the installed skills")
+        hint = "navigator skill list shows the installed skills; a source is owner/repo, a URL or ./folder"
+        if near:
+            hint = f"did you mean {', '.join(near)}? A source is owner/repo, a URL or ./folder"
+        return SkillNotFound(message, hint=hint, suggestions=near)
 
     def _known(self, name: str) -> Installed:
         """The installed skill of that name; SkillNotFound if there is none."""
@@ -892,9 +902,8 @@ def _profile_named(name: str, now: Switches) -> str:
     """The profile of that name; NotFound with suggestions if there is none."""
     if name in now.profiles:
         return name
-    near = suggestions(name, now.profiles)
-    hint = f"did you mean {', '.join(near)}?" if near else "navigator profile save NAME makes one"
-    raise NotFound(f"no profile is called {clean(name, lines=False)!r}", hint=hint, suggestions=near)
+    message, hint = f"no profile is called {clean(name, lines=False)!r}", "navigator profile save NAME makes one"
+    raise unknown_name(NotFound, message, suggestions(name, now.profiles), hint=hint)
 
 
 def _unused(now: Switches) -> Switches:
@@ -927,34 +936,6 @@ def _found(source: Source, tree: Tree, *notes: Diagnostic) -> SourceReader:
     reader = SourceReader(source, tree, notes=notes)
     reader.find()
     return reader
-
-
-def _analysed(reader: SourceReader, names: Sequence[str], deps: InstallDeps) -> SourceInfo:
-    from navigator_kernel.skills.install.info import analyse
-
-    return analyse(reader, names, deps)
-
-
-def _collected(
-    reader: SourceReader, names: Sequence[str], deps: InstallDeps, options: InstallOptions
-) -> PreparedInstall:
-    from navigator_kernel.skills.install.install import collect
-
-    return collect(reader, names, deps, options)
-
-
-def _installed(
-    prepared: PreparedInstall, place: InstallScope, deps: InstallDeps, options: InstallOptions
-) -> InstallResult:
-    from navigator_kernel.skills.install.install import install_prepared
-
-    return install_prepared(prepared, place, deps, options)
-
-
-def _search_remote(query: str, catalogues: Sequence[str], base: Path, options: InstallOptions) -> list[dict[str, Any]]:
-    from navigator_kernel.skills.source.remote import search_remote
-
-    return search_remote(query, catalogues, base=base, offline=options.offline)
 
 
 def _named(value: str, what: str = "name") -> str:

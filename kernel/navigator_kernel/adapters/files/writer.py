@@ -67,7 +67,7 @@ class FolderWriter:
             with _folder(path.parent, self._mode) as folder:
                 temporary = f".navigator-{path.name[:80]}-{os.urandom(8).hex()}.tmp"
                 try:
-                    _create(temporary, pieces, mode, os.fsync if self._unsynced is None else _begin_sync, folder)
+                    create_file(temporary, pieces, mode, os.fsync if self._unsynced is None else _begin_sync, folder)
                     os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
                 except BaseException:
                     with suppress(FileNotFoundError):
@@ -89,7 +89,7 @@ class FolderWriter:
             for name in inner:
                 Path(folder, name).mkdir(self._mode)
             for name, (data, mode) in files.items():
-                create_file(f"{folder}/{name}", data, mode, _begin_sync)
+                create_file(f"{folder}/{name}", (data,), mode, _begin_sync)
             for name in (*files, *inner):
                 self._sync(f"{folder}/{name}")
             self._sync(folder)
@@ -155,7 +155,7 @@ class FolderWriter:
             path.parent.mkdir(self._mode, parents=True, exist_ok=True)
             fresh = path.with_name(f".navigator-{path.name[:80]}-{os.urandom(8).hex()}.tmp")
             try:
-                create_file(fresh, data, mode, os.fsync)
+                create_file(fresh, (data,), mode, os.fsync)
                 os.link(fresh, path, follow_symlinks=False)
             except FileExistsError:
                 return False
@@ -201,7 +201,11 @@ class FolderWriter:
         path = self._checked(path)
         with _named("remove", path), suppress(FileNotFoundError):
             if stat.S_ISDIR(path.lstat().st_mode):
-                _remove_folder(path)
+                from navigator_kernel.adapters.files.tree import remove_tree  # few commands remove anything
+
+                if problems := remove_tree(path):
+                    message = f"cannot remove all of {str(path)!r}: {problems[0]}"
+                    raise KernelError(message, hint="check who owns what is in it")
             else:
                 path.unlink()
             if durable:
@@ -398,28 +402,16 @@ def _overlaps(path: str, kept: str) -> bool:
     return _lies_in(path, kept) or _lies_in(kept, path)
 
 
-def _remove_folder(path: Path) -> None:
-    from navigator_kernel.adapters.files.tree import remove_tree  # imported here because few commands remove anything
-
-    if problems := remove_tree(path):
-        raise KernelError(f"cannot remove all of {str(path)!r}: {problems[0]}", hint="check who owns what is in it")
-
-
 # Replaces a file through open folder handles, so that a folder that meanwhile becomes a link is not followed.
 
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def create_file(path: str | Path, data: bytes, mode: int, sync: Callable[[int], None]) -> None:
-    """Creates a file; FileExistsError if it exists."""
-    _create(path, (data,), mode, sync, None)
-
-
-def _create(
-    path: str | Path, pieces: Iterable[bytes], mode: int, sync: Callable[[int], None], folder: int | None
+def create_file(
+    path: str | Path, pieces: Iterable[bytes], mode: int, sync: Callable[[int], None], folder: int | None = None
 ) -> None:
-    """With `folder`, an open folder's handle, `path` is a name in it."""
+    """Creates a file; FileExistsError if it exists. With `folder`, an open folder's handle, `path` is a name in it."""
     handle = os.open(path, _NEW, mode, dir_fd=folder)
     try:
         os.fchmod(handle, mode)

@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 from msgspec import Struct, field
 
-from navigator_kernel.adapters.secrets.shapes import WORD, Shape, spans, wanted
+from navigator_kernel.adapters.secrets.shapes import WORD, Shape, possible, spans
 from navigator_kernel.text import lazy_compile
 
 REDACTED = "[redacted]"
@@ -285,7 +285,7 @@ def search(text: str) -> Found | None:
 
 def _may_hold(text: str) -> bool:
     """Whether a search may find a secret; this takes far less time than a search."""
-    return any(wanted(view.text) for view in _views(text, ()))
+    return any(possible(view.text) for view in _views(text, ()))
 
 
 class _View(NamedTuple):
@@ -355,7 +355,7 @@ def _merged(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 def found(text: str, shapes: Iterable[Shape] | None = None) -> list[Secret]:
     """The secrets in `text` of any shape, or of `shapes`, in order; they may overlap. The time grows with the length of
     the text."""
-    every = [Secret(*span) for span in spans(wanted(text) if shapes is None else shapes, text)]
+    every = [Secret(*span) for span in spans(possible(text) if shapes is None else shapes, text)]
     return sorted(one for one in every if not text.startswith(REDACTED, one.begin))
 
 

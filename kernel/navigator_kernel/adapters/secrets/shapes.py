@@ -205,30 +205,32 @@ def every() -> tuple[Shape, ...]:
     return (*PLACES, *services())
 
 
-def wanted(text: str) -> list[Shape]:
+def possible(text: str) -> list[Shape]:
     """The shapes that have a needle in the text."""
     lowered = text.lower()
-    searched: list[tuple[Table, str]] = [("places", lowered)]
+    shapes = _with_needles("places", lowered)
     words = "\n".join(word for word in lowered.split() if len(word) >= WORD)
     if words:
-        searched.append(("services", words))
+        shapes += _with_needles("alone", words)
         if any(word in lowered for word in NAMES):
-            searched.append(("named", lowered))
-    there = [shapes for table, part in searched for needle, shapes in _by_needle(table) if needle in part]
+            shapes += _with_needles("named", lowered)
+    return shapes
+
+
+_Group = Literal["places", "alone", "named"]  # PLACES, and the services whose secrets show themselves, and the others
+
+
+def _with_needles(group: _Group, lowered: str) -> list[Shape]:
+    there = [shapes for needle, shapes in _by_needle(group) if needle in lowered]
     return list({id(shape): shape for shapes in there for shape in shapes}.values())
 
 
-Table = Literal["places", "services", "named"]  # PLACES, services whose secrets show themselves, and the others
-
-
 @cache
-def _by_needle(table: Table) -> Sequence[tuple[str, Sequence[Shape]]]:
-    """Each needle once, with the shapes of the table that have it."""
-    of_services = [shape for shape in services() if shape.shows_itself == (table == "services")]
-    shapes = PLACES if table == "places" else of_services
+def _by_needle(group: _Group) -> Sequence[tuple[str, Sequence[Shape]]]:
+    """Each needle of the group once, with the shapes that have it."""
     needles: dict[str, list[Shape]] = {}
-    for shape in shapes:
-        for needle in shape.needles:
+    for shape in PLACES if group == "places" else services():
+        for needle in shape.needles if group == "places" or shape.shows_itself == (group == "alone") else ():
             needles.setdefault(needle, []).append(shape)
     return tuple(needles.items())
 

@@ -102,7 +102,7 @@ class GitSource:
         with ExitStack() as stack:
             scratch = TemporaryDirectory(prefix="navigator-git-", ignore_cleanup_errors=True)
             self._scratch = Path(stack.enter_context(scratch))
-            self._entry = self._held(stack)
+            self._entry = self._repository(stack)
             self._reused = self._entry.made
             self._git = self._process(self._entry.folder)
             self._repaired(self._open)
@@ -155,7 +155,7 @@ class GitSource:
                     return History(is_before=False, authors=authors, since=(commits[0][1],))
         return None
 
-    def _held(self, stack: ExitStack) -> Entry:
+    def _repository(self, stack: ExitStack) -> Entry:
         """The cache's repository, or a temporary one."""
         try:
             if self._cache is not None:

@@ -316,8 +316,8 @@ def _added(members: dict[str, Member], member: Member) -> str:
         above = "/".join(parts[:depth])
         if members.setdefault(above, Member(above, "040000", 0)).mode != "040000":
             return "lies below a file"
-    held = members.setdefault(member.path, member)
-    return "occurs twice" if held is not member and (held.mode, member.mode) != ("040000", "040000") else ""
+    known = members.setdefault(member.path, member)
+    return "occurs twice" if known is not member and (known.mode, member.mode) != ("040000", "040000") else ""
 
 
 def _entry(member: Member) -> TreeEntry:

@@ -209,7 +209,7 @@ class PublishedSource:
         except (ValueError, RecursionError) as error:
             raise FetchFailed(f"{index!r} is not JSON", hint=f"it should hold {_WANTED}") from error
         skills = whole.get("skills", whole.get("entries")) if isinstance(whole, dict) else None
-        rows = [one for one in skills if isinstance(one, dict)] if isinstance(skills, list) else []
+        rows = [skill for skill in skills if isinstance(skill, dict)] if isinstance(skills, list) else []
         count = sum(len(row["files"]) for row in rows if isinstance(row.get("files"), list))
         if not isinstance(skills, list) or len(skills) > COUNT_LIMIT or count > FILES_LIMIT:
             message = f"{index!r} is not an index of up to {COUNT_LIMIT} skills and {FILES_LIMIT} files"
@@ -243,8 +243,8 @@ class PublishedSource:
                 continue
             name = identifier.rpartition(":")[2].lower()
             queries = row.get("representativeQueries")
-            texts = [one for one in queries if isinstance(one, str)] if isinstance(queries, list) else []
-            self.queries[name] = tuple(clean(one, lines=False) for one in texts if 0 < len(one) <= QUERY)[:QUERIES]
+            texts = [query for query in queries if isinstance(query, str)] if isinstance(queries, list) else []
+            self.queries[name] = tuple(clean(text, lines=False) for text in texts if 0 < len(text) <= QUERY)[:QUERIES]
             yield {"name": name, "type": kind, "url": row.get("url"), "digest": "", "index": index}
 
     def _of_index(self, stack: ExitStack, index: str, skills: list[Any]) -> Iterator[TreeEntry]:

@@ -63,28 +63,24 @@ class Scanners:
     def ahead(self, skills: Sequence[tuple[SkillDef, Mapping[str, bytes]]]) -> None:
         """Starts to scan many skills, in one process per processor, at most `MOST`; a few are scanned on demand."""
         several = min(os.cpu_count() or 1, MOST)
-        if several < 2 or len(skills) <= FEW or self._pool is not None:
-            return
-        self._begin(several, skills)
+        if several > 1 and len(skills) > FEW and self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+            from queue import SimpleQueue
 
-    def _begin(self, several: int, skills: Sequence[tuple[SkillDef, Mapping[str, bytes]]]) -> None:
-        from concurrent.futures import ThreadPoolExecutor
-        from queue import SimpleQueue
-
-        self._others = [ModuleChild(OWN, memory=self._memory) for _ in range(several - 1)]
-        self._pool = ThreadPoolExecutor(several)
-        free: SimpleQueue[ModuleChild] = SimpleQueue()
-        for child in (self._child, *self._others):
-            free.put(child)
-
-        def look(files: Mapping[str, bytes], subject: str) -> list[Diagnostic]:
-            child = free.get()
-            try:
-                return self.contents(files, subject, secrets=True, child=child)
-            finally:
+            self._others = [ModuleChild(OWN, memory=self._memory) for _ in range(several - 1)]
+            self._pool = ThreadPoolExecutor(several)
+            free: SimpleQueue[ModuleChild] = SimpleQueue()
+            for child in (self._child, *self._others):
                 free.put(child)
 
-        self._begun = {id(files): (files, self._pool.submit(look, files, skill.name)) for skill, files in skills}
+            def look(files: Mapping[str, bytes], subject: str) -> list[Diagnostic]:
+                child = free.get()
+                try:
+                    return self.contents(files, subject, secrets=True, child=child)
+                finally:
+                    free.put(child)
+
+            self._begun = {id(files): (files, self._pool.submit(look, files, skill.name)) for skill, files in skills}
 
     def contents(
         self, files: Mapping[str, bytes], subject: str, *, secrets: bool, child: ModuleChild | None = None

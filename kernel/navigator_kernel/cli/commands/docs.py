@@ -14,7 +14,7 @@ from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.errors import NotFound
+from navigator_kernel.errors import NotFound, unknown_name
 from navigator_kernel.text import Language, clean, lazy_compile, suggestions
 
 WIDEST = 100  # columns: longer lines are hard to read
@@ -104,9 +104,8 @@ def read_page(name: str, language: Language = "en") -> Page:
     """The page called `name`. NotFound with similar names."""
     files = page_files(language)
     if name not in files:
-        near = suggestions(name, files)
-        hint = f"did you mean {', '.join(near)}?" if near else "navigator docs lists all pages"
-        raise NotFound(f"no page is called {name!r}", hint=hint, suggestions=near)
+        message, near = f"no page is called {name!r}", suggestions(name, files)
+        raise unknown_name(NotFound, message, near, hint="navigator docs lists all pages")
     text = _COMMENT.sub("", files[name].read_text("utf-8"))
     return Page(name=name, text=_OWN_LINK.sub(r"\1", _PICTURE.sub("", text)))
 

@@ -14,8 +14,7 @@ from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, note, say_lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import KernelError, NotFound
-from navigator_kernel.plugins import Failure, Plugins
-from navigator_kernel.ports import ProjectPorts
+from navigator_kernel.plugins import Failure
 
 
 @click.group("plugin")
@@ -62,36 +61,26 @@ def tried(app: App) -> Sequence[Failure]:
         project.router.recognise("which skill is meant")
         project.router.retrieve("which skill is meant", 1)
     if "kernel_register_commands" in brought:
-        _try_commands(plugins, app.root)
+        from navigator_kernel.cli.registry import commands_of
+
+        commands_of(plugins, app.root)
     if "kernel_register_tools_and_endpoints" in brought:
-        _try_endpoints(plugins, project.plugin_ports)
+        from navigator_kernel.gateway.plugin_endpoints import plugin_endpoints
+
+        try:
+            from navigator_kernel.gateway import server
+        except ImportError:  # without the extra 'gateway' there is no server whose endpoints one could repeat
+            plugin_endpoints(plugins, project.plugin_ports, (), 0.0)
+        else:
+            plugin_endpoints(plugins, project.plugin_ports, server.ENDPOINTS, 0.0)
     if "kernel_scan_skill" in brought:
-        _try_scanners(plugins)
+        from navigator_kernel.bootstrap.scanning.scanners import plugin_failures
+
+        for plugin, error in plugin_failures(
+            {"SKILL.md": b"---\nname: sample\ndescription: A sample\n---\n# Sample\n"}
+        ):
+            plugins.fail(plugin, "kernel_scan_skill", KernelError(error))
     return plugins.failures
-
-
-def _try_commands(plugins: Plugins, root: Path) -> None:
-    from navigator_kernel.cli.registry import commands_of
-
-    commands_of(plugins, root)
-
-
-def _try_endpoints(plugins: Plugins, project: ProjectPorts) -> None:
-    from navigator_kernel.gateway.plugin_endpoints import plugin_endpoints
-
-    try:
-        from navigator_kernel.gateway import server
-    except ImportError:  # without the extra 'gateway' there is no server whose endpoints one could repeat
-        plugin_endpoints(plugins, project, (), 0.0)
-    else:
-        plugin_endpoints(plugins, project, server.ENDPOINTS, 0.0)
-
-
-def _try_scanners(plugins: Plugins) -> None:
-    from navigator_kernel.bootstrap.scanning.scanners import plugin_failures
-
-    for plugin, error in plugin_failures({"SKILL.md": b"---\nname: sample\ndescription: A sample\n---\n# Sample\n"}):
-        plugins.fail(plugin, "kernel_scan_skill", KernelError(error))
 
 
 @command.command("trust")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -10,7 +9,8 @@ import click
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.output import document, is_attended, lines, note, say_lines, style_of, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.errors import KernelError, NotFound, Refused
+from navigator_kernel.errors import KernelError, NotFound, Refused, unknown_name
+from navigator_kernel.text import suggestions
 from navigator_kernel.values.packet import FORMATS
 from navigator_kernel.values.request import Message
 from navigator_kernel.values.workflow import WorkflowRun, outline, plan_to_dict
@@ -116,9 +116,8 @@ def run(app: App, *, name: str, words: tuple[str, ...], yes: bool, as_json: bool
 
     name, known = name.removeprefix("#"), stored_names(app.project)
     if name not in known:
-        near = ", ".join(get_close_matches(name, known, 3, 0.5))
-        hint = f"did you mean {near}?" if near else "navigator workflow list shows them"
-        raise NotFound(f"no workflow is called {name!r}", hint=hint)
+        message, near = f"no workflow is called {name!r}", suggestions(name, known)
+        raise unknown_name(NotFound, message, near, hint="navigator workflow list shows them")
     rest, token = " ".join(words), app.project.ids.new()
     files = preprocess(Message(text=rest), app.project.files).files
     start_run(name, rest, words, files, app.project, token, app.project.ids.new())

@@ -66,7 +66,14 @@ def command(
         _stay(app, text, idle, as_json=as_json)
         return
     if index:
-        _index(app, text, as_json=as_json)
+        if text:
+            raise UsageProblem("--index takes no message", hint=f"navigator route {shlex.quote(text)}")
+        routed(app, "which skill is meant", 1)  # makes the index, as any message does that comes first
+        count = sum(one.type == "skill" for one in app.bare.catalogue.list_resources())
+        if as_json:
+            document({"skills": count, "exit_code": 0})
+        else:
+            note(f"{numbered(count, 'skill')} in the index")
         return
     routing = _from_resident(app, text, k) if resident else None
     routing = routing or routed(app, text, k)
@@ -81,18 +88,6 @@ def _from_resident(app: App, text: str, k: int) -> dict[str, Any] | None:
     from navigator_kernel.daemon.client import ask
 
     return ask(text, str(app.root), k, start=True) if text.strip() and not any(app.flags.values()) else None
-
-
-def _index(app: App, text: str, *, as_json: bool) -> None:
-    from navigator_kernel.cli.route.index import make_index
-
-    if text:
-        raise UsageProblem("--index takes no message", hint=f"navigator route {shlex.quote(text)}")
-    count = make_index(app)
-    if as_json:
-        document({"skills": count, "exit_code": 0})
-    else:
-        note(f"{numbered(count, 'skill')} in the index")
 
 
 def _stay(app: App, text: str, idle: int, *, as_json: bool) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -19,7 +21,6 @@ from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import is_asked, lines, note, say_lines, table
-from navigator_kernel.cli.route.index import begin_index
 from navigator_kernel.cli.skill.work import (
     accept_option,
     accepting,
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.restore import RestoredSkill, RestoreResult
     from navigator_kernel.skills.install.update import OutdatedResult, UpdatedSkill, UpdateResult
     from navigator_kernel.skills.lifecycle import Lifecycle, RepairResult
+
+
+LARGE = 200  # new skills from which the first question would wait a second or more for its index
 
 
 @click.command("install")
@@ -120,21 +124,26 @@ def install(
         elif not quiet:
             _show_restored(app, restored, every=verbose)
             is_trusting = options.trust_lock and not options.dry_run
-            trusted = [one.name for one in restored.skills if is_trusting and one.action != "removed"]
+            trusted = [skill.name for skill in restored.skills if is_trusting and skill.action != "removed"]
             lines(say("rollback.trusted", app.spoken, names=BETWEEN[app.spoken].join(trusted)) if trusted else ())
         return 0
     if options.force or options.trust_lock:
         hint = "navigator install --force undoes edits, navigator update --force NAME replaces them"
         raise UsageProblem("--force and --trust-lock are about the lock, and take no source", hint=hint)
-    begin = monotonic()
+    started = monotonic()
     result = _installed(app, source, skills, options, quiet=as_json or quiet, choosing=not as_json and is_asked())
-    seconds = monotonic() - begin
+    seconds = monotonic() - started
     if as_json:
         show_json(result, seconds=round(seconds, 2))
     else:
         Report(app.spoken, quiet=quiet, verbose=verbose).write(result, seconds)
-        if not quiet and not options.dry_run:
-            begin_index(app, result.counts.installed)
+        is_large = not quiet and not options.dry_run and result.counts.installed >= LARGE
+        if is_large and is_asked() and not os.environ.get("CI") and app.settings.index != "off":
+            from navigator_kernel.daemon.client import begin
+
+            # Builds the index in a separate process; a question that comes meanwhile waits for it
+            with suppress(OSError):
+                begin(os.path.realpath(app.root), "route", "--index")
     return result.exit_code
 
 
@@ -148,8 +157,8 @@ def _installed(
 
         def run(lifecycle: Lifecycle, options: InstallOptions) -> InstallResult:
             result = lifecycle.install(source, names, options)
-            skills = [replace(one, changed=one.changed or one.name in came) for one in result.skills]
-            came.update(one.name for one in skills if one.changed)
+            skills = [replace(skill, changed=skill.changed or skill.name in came) for skill in result.skills]
+            came.update(skill.name for skill in skills if skill.changed)
             counts = replace(result.counts, installed=len(came), there=len(skills) - len(came))
             return replace(result, changed=bool(came), counts=counts, skills=skills)
 
@@ -199,9 +208,9 @@ def uninstall(app: App, /, *, names: tuple[str, ...], repo: str | None, as_json:
         show_json(result, exit_code=0)
         return
     key = "uninstall.would" if result.dry_run else "uninstall.done"
-    for one in result.skills:
-        links = (say("uninstall.link", app.spoken, link=link) for link in one.links)
-        lines([say(key, app.spoken, name=one.name) + "".join(links)])
+    for skill in result.skills:
+        links = (say("uninstall.link", app.spoken, link=link) for link in skill.links)
+        lines([say(key, app.spoken, name=skill.name) + "".join(links)])
 
 
 @click.command("update")
@@ -230,20 +239,20 @@ def update(app: App, /, *, names: tuple[str, ...], check: bool, verbose: bool, a
         return accepting(app, "update", options, run, quiet=as_json)
 
     result = updated(names, options)
-    waiting = [one for one in result.skills if one.action == "pending"]
+    waiting = [skill for skill in result.skills if skill.action == "pending"]
     code = ConsentNeeded.exit_code if waiting and not options.dry_run else _reached(result)
     if as_json:
         show_json(result, exit_code=code)
         return code
     # Prints what changes in each skill, and what was done; skills that stay as they are only as a number
-    for one in (one for one in result.skills if one.action != "kept"):
+    for one in (skill for skill in result.skills if skill.action != "kept"):
         if one.change is not None and one.action in {"updated", "pending"}:
             lines(_changes(one.name, one.change, app.spoken))
             lines(str(one.diff).splitlines() if one.diff is not UNSET else ())
         done = "would" if result.dry_run and one.action == "updated" else one.action
         backup = say("update.backup", app.spoken, path=one.backup) if one.backup else ""
         lines([say(f"update.{done}", app.spoken, name=one.name, why=in_language(one.problem, app.spoken)) + backup])
-    lines(_counted((("action", one.action) for one in result.skills), app.spoken))
+    lines(_counted((("action", skill.action) for skill in result.skills), app.spoken))
     Report(app.spoken).unscanned(result.skills)
     if not waiting or options.dry_run:
         return code
@@ -260,7 +269,7 @@ def update(app: App, /, *, names: tuple[str, ...], check: bool, verbose: bool, a
     if not agreed:
         return code
     result = updated([one.name for one in agreed], replace(options, agreed=[one.digest for one in agreed]))
-    lines(say("update.updated", app.spoken, name=one.name) for one in result.skills if one.action == "updated")
+    lines(say("update.updated", app.spoken, name=skill.name) for skill in result.skills if skill.action == "updated")
     return code if len(agreed) < len(waiting) else _reached(result)
 
 
@@ -318,13 +327,13 @@ def outdated(app: App, /, *, names: tuple[str, ...], folder: Path | None, as_jso
 def _show_outdated(app: App, result: OutdatedResult, *, as_json: bool) -> int:
     """Prints the skills that differ from their source, and the counts; returns the exit code, which is not 0 if a skill
     of the lock is missing here."""
-    missing = [one for one in result.skills if one.lock == "missing"]
+    missing = [skill for skill in result.skills if skill.lock == "missing"]
     code, language = _reached(result) or int(bool(missing)), app.spoken
     if as_json:
         show_json(result, exit_code=code)
         return code
     rows = []
-    for one in (one for one in result.skills if one.state != "current" or one.lock != "same"):
+    for one in (skill for skill in result.skills if skill.state != "current" or skill.lock != "same"):
         state = worded("news", one.state, language)
         why = in_language(one.problem, language) or BETWEEN[language].join(one.edited)
         if one.lock != "same":
@@ -333,8 +342,8 @@ def _show_outdated(app: App, result: OutdatedResult, *, as_json: bool) -> int:
     if rows:
         table(("skill", "state", "here", "there", "note"), rows, spare=("there", "here"), language=language)
     ways = (
-        ("news", one.state) if one.state != "current" or one.lock == "same" else ("here", one.lock)
-        for one in result.skills
+        ("news", skill.state) if skill.state != "current" or skill.lock == "same" else ("here", skill.lock)
+        for skill in result.skills
     )
     lines(_counted(ways, language))
     if code == FetchFailed.exit_code:
@@ -405,7 +414,7 @@ def repair(app: App, /, *, take: Sequence[str], as_json: bool, **given: Any) -> 
             return lifecycle.repair(InstallOptions(**given), take)
 
     result = taking(app, take, run, quiet=as_json)
-    code = Damaged.exit_code if any(one.unreadable for one in result.levels) else 0
+    code = Damaged.exit_code if any(level.unreadable for level in result.levels) else 0
     if as_json:
         show_json(result, exit_code=code)
         return code
@@ -423,7 +432,7 @@ def repair(app: App, /, *, take: Sequence[str], as_json: bool, **given: Any) -> 
 def _reached(result: OutdatedResult | UpdateResult) -> int:
     """The exit code: 7 if no source could be reached, 1 if some could not or were refused, or if a receipt could not
     be read."""
-    states = {one.state for one in result.skills}
+    states = {skill.state for skill in result.skills}
     if states == {"unreachable"}:
         return FetchFailed.exit_code
     return int(bool(states & {"refused", "unreachable", "unreadable"}))
@@ -443,13 +452,13 @@ def _show_restored(app: App, result: RestoreResult, *, every: bool = False) -> N
     and how many skills are as they were."""
     for one in result.skills:
         lines(_changes(one.name, one.change, app.spoken) if one.change is not None else ())
-    Report(app.spoken, verbose=every).findings([one for one in result.skills if one.change is None])
+    Report(app.spoken, verbose=every).findings([skill for skill in result.skills if skill.change is None])
     would = "would." if result.dry_run else ""
     for action in ("restored", "removed", "kept"):
-        skills = [one for one in result.skills if one.action == action]
+        skills = [skill for skill in result.skills if skill.action == action]
         if not every and len(skills) > (1 if action == "kept" else FEW):
-            skills = [one for one in skills if one.backup]
-            count = sum(one.action == action for one in result.skills) - len(skills)
+            skills = [skill for skill in skills if skill.backup]
+            count = sum(skill.action == action for skill in result.skills) - len(skills)
             lines(say(f"rollback.{would}{action}", app.spoken, name=say("count.skills", app.spoken, count=count)))
         for one in skills:
             backup = say("update.backup", app.spoken, path=one.backup) if one.backup and not would else ""
@@ -485,11 +494,11 @@ class Report(Struct, frozen=True):
             self._left_out(failures)
             self.unscanned(skills)
             return
-        for one in skills if self.verbose or len(skills) <= FEW else ():
-            done = "same" if not one.changed else "to_do" if result.dry_run else "done"
+        for skill in skills if self.verbose or len(skills) <= FEW else ():
+            done = "same" if not skill.changed else "to_do" if result.dry_run else "done"
             commit = result.commit or self._say("install.no_commit")
-            line = self._say(f"install.{done}", name=one.name, commit=commit)
-            lines(line + "".join(self._say("install.linked", link=link) for link in one.links))
+            line = self._say(f"install.{done}", name=skill.name, commit=commit)
+            lines(line + "".join(self._say("install.linked", link=link) for link in skill.links))
         if len(skills) + len(left) > 1:  # `837 installed, 3 skipped, 2 blocked in 9.1 s`
             counts = {"would" if result.dry_run else "installed": result.counts.installed}
             others = {name: getattr(result.counts, name) for name in ("there", "skipped", "blocked")}
@@ -511,7 +520,7 @@ class Report(Struct, frozen=True):
 
     def unscanned(self, skills: Sequence[InstalledSkill] | Sequence[UpdatedSkill]) -> None:
         """Prints a line about skills that were not scanned completely."""
-        if names := [one.name for one in skills if one.verdict == "not_scanned"]:
+        if names := [skill.name for skill in skills if skill.verdict == "not_scanned"]:
             note(self._say("install.unscanned", names=self._some(names)))
 
     def _say(self, key: str, **values: Any) -> str:
@@ -539,7 +548,7 @@ class Report(Struct, frozen=True):
 
     def findings(self, skills: Sequence[InstalledSkill] | Sequence[RestoredSkill]) -> None:
         """Prints findings as `scan` does, or by rule if there are many. Notes only with `verbose`."""
-        every = ((one.name, finding) for one in skills for finding in one.findings)
+        every = ((skill.name, finding) for skill in skills for finding in skill.findings)
         seen = [(name, finding) for name, finding in every if self.verbose or finding["level"] != "note"]
         if self.verbose or len(seen) <= FEW_NOTES:
             for one in skills:

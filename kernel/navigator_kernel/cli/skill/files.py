@@ -140,7 +140,10 @@ def cache(app: App, /, *, as_json: bool, **given: Any) -> None:
     if as_json:
         show_json(result)
         return
-    rows = [(one.url, str(one.bytes), str(len(one.refs)), one.used) for one in result.repositories]
+    rows = [
+        (repository.url, str(repository.bytes), str(len(repository.refs)), repository.used)
+        for repository in result.repositories
+    ]
     if rows:
         table(("repository", "bytes", "refs", "used"), rows)
     done = "" if not given["clear"] else " would be removed" if given["dry_run"] else " removed"
@@ -188,7 +191,7 @@ def validate(app: App, *, path: str, strict: bool, as_json: bool) -> int:
             where = "" if finding["path"] == "SKILL.md" else f"{finding['path']} "
             parts = (say(f"level.{finding['level']}", app.spoken), finding["code"], where)
             lines([f"{one.path}{at}: {COLON[app.spoken].join(parts)}{in_language(finding['message'], app.spoken)}"])
-    for fix in fixes((finding["code"] for one in result.skills for finding in one.findings), app.spoken):
+    for fix in fixes((finding["code"] for skill in result.skills for finding in skill.findings), app.spoken):
         note(fix)
     note(f"{numbered(result.count, 'skill')}, {numbered(result.errors, 'error')}")
     return result.exit_code

@@ -112,20 +112,20 @@ def learn(
     if bool(names) == everything or (show and forget):
         raise UsageProblem("which skills?", hint="navigator skill learn NAME, or --all; --show or --forget, not both")
     lifecycle = app.bare.lifecycle
-    names = names or tuple(one.name for one in lifecycle.installed().skills if one.status == "managed")
+    names = names or tuple(skill.name for skill in lifecycle.installed().skills if skill.status == "managed")
     skills = [lifecycle.examples(name) for name in names]
     cost: dict[str, Any] = {}
     if forget:
-        skills = [lifecycle.examples(one.name, ()) for one in skills]
+        skills = [lifecycle.examples(skill.name, ()) for skill in skills]
     elif not show:
-        pending = [one.name for one in skills if not (everything and one.examples)]
+        pending = [skill.name for skill in skills if not (everything and skill.examples)]
         cost = _written(app, lifecycle, pending, model_name, sure=yes, as_json=as_json)
         skills = cost.pop("skills")
     failed = int(bool(cost.get("failed")))
     if as_json:
         document({"count": len(skills), "skills": to_builtins(skills), "exit_code": failed, **cost})
         return failed
-    rows = [(one.name, example) for one in skills for example in one.examples]
+    rows = [(skill.name, example) for skill in skills for example in skill.examples]
     table(("skill", "example"), rows) if rows else note("no examples are kept")
     return failed
 

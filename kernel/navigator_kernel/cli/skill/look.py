@@ -75,9 +75,9 @@ def scan(
     elif as_json:
         show_json(result)
     else:
-        for one in result.skills:
-            lines(f"{one.name}: {one.verdict.replace('_', ' ')}")
-            lines([f"  {line}" for line in shown(one.name, one.findings, notes=verbose)])
+        for skill in result.skills:
+            lines(f"{skill.name}: {skill.verdict.replace('_', ' ')}")
+            lines([f"  {line}" for line in shown(skill.name, skill.findings, notes=verbose)])
         note(f"{numbered(result.count, 'skill')}, {result.blocked} would not be installed")
     return result.exit_code
 
@@ -123,8 +123,13 @@ def search(app: App, /, *, words: tuple[str, ...], limit: int, remote: bool, as_
         show_json(result)
         return
     rows = [
-        (str(one.score), one.name, worded("by", one.reason, app.spoken), in_one_language(one.description, app.spoken))
-        for one in result.skills
+        (
+            str(skill.score),
+            skill.name,
+            worded("by", skill.reason, app.spoken),
+            in_one_language(skill.description, app.spoken),
+        )
+        for skill in result.skills
     ]
     table(("score", "skill", "by", "description"), rows, spare=("by", "score"), language=app.spoken)
     if result.remote is not UNSET:
@@ -240,9 +245,9 @@ def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> Non
     except (IntegrityMismatch, Refused) as error:
         if not as_json:
             skills, language = error.data.get("skills", ()), app.spoken
-            changed = [one for one in skills if one["state"] != "same"]
+            changed = [skill for skill in skills if skill["state"] != "same"]
             lines([say(f"lock.{one['state']}", language, name=one["name"]) for one in changed])
-            for one in (one for one in skills if one["refused"]):
+            for one in (skill for skill in skills if skill["refused"]):
                 lines([f"{one['name']}{COLON[language]}{in_language(one['refused'], language)}"])
             for one in skills:
                 for kind in ("modified", "missing", "extra", "mode"):
@@ -252,7 +257,7 @@ def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> Non
         show_json(result)
         return
     lines(say("verify.same", app.spoken, count=result.count))
-    others = [one["name"] for one in result.skills if not one["by_you"]]
+    others = [skill["name"] for skill in result.skills if not skill["by_you"]]
     if others:
         note(say("verify.others", app.spoken, names=BETWEEN[app.spoken].join(others)))
 

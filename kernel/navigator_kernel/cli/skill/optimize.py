@@ -62,7 +62,7 @@ def optimize(app: App, *, name: str, model_name: str, yes: bool, as_json: bool) 
     every = [one for one in project.catalogue.list_resources() if one.type == "skill"]
     cases, _ = gathered(app, project, every, whole=True)
     own = [EvalCase(skill.name, "examples", text, should_trigger=True) for text in (*skill.examples, *skill.triggers)]
-    if not own and not any(one.wanted == skill.name for one in cases):
+    if not own and not any(case.wanted == skill.name for case in cases):
         hint = f"write evals/{skill.name}.json into its folder, or: navigator skill learn {skill.name}"
         raise UsageProblem(f"there is no message that {skill.name!r} is for", hint=hint)
     cases = [*cases, *own]
@@ -70,8 +70,8 @@ def optimize(app: App, *, name: str, model_name: str, yes: bool, as_json: bool) 
     asked: tuple[str, ...] = ()
     spent = Spent()
     if model_name:
-        wanted = [one.query for one in cases if one.wanted == bare.name][:SHOWN]
-        others = [one.query for one in cases if one.wanted != bare.name]
+        wanted = [case.query for case in cases if case.wanted == bare.name][:SHOWN]
+        others = [case.query for case in cases if case.wanted != bare.name]
         words = {*bare.description.casefold().split()}
         unwanted = sorted(others, key=lambda text: -len(words.intersection(text.casefold().split())))[:SHOWN]
         model = agreed_model(app, model_name, DESCRIPTIONS, [bare], [*wanted, *unwanted], sure=yes, as_json=as_json)

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 def shown(skill: str, findings: Iterable[Mapping[str, Any]], *, notes: bool) -> list[str]:
     """Findings as lines, worst first; notes only on request."""
     order = {"error": 0, "warning": 1, "note": 2}
-    chosen = sorted((one for one in findings if notes or one["level"] != "note"), key=lambda one: order[one["level"]])
+    chosen = sorted(
+        (finding for finding in findings if notes or finding["level"] != "note"), key=lambda one: order[one["level"]]
+    )
     return [told(one, skill) for one in chosen]
 
 
@@ -107,28 +109,27 @@ def taking(app: App, take: Sequence[str], run: Callable[[Mapping[str, Side]], R]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_TARGETS = click.Choice(["claude", "agents"])
 dry_option = click.option("--dry-run", is_flag=True, help="Only show what would happen.")
-
-
-def accept_option(command: F) -> F:
-    text = "Install despite this rule of the scanner: RULE or NAME:RULE; may be repeated."
-    return click.option("--accept", multiple=True, metavar="RULE", help=text)(command)
-
-
-def grown_option(command: F) -> F:
-    text = "Agree to what a skill can do that it could not before."
-    return click.option("--yes", "grown", is_flag=True, help=text)(command)
-
-
-def take_option(command: F) -> F:
-    text = "The side of a merge for an entry of the lock that both changed: NAME=ours or NAME=theirs; may be repeated."
-    return click.option("--take", multiple=True, metavar="NAME=SIDE", help=text)(command)
-
-
-def verbose_option(command: F) -> F:
-    text = "A line for every skill and finding, notes and what is left out, too."
-    return click.option("-v", "--verbose", is_flag=True, help=text)(command)
+accept_option = click.option(
+    "--accept",
+    multiple=True,
+    metavar="RULE",
+    help="Install despite this rule of the scanner: RULE or NAME:RULE; may be repeated.",
+)
+grown_option = click.option(
+    "--yes", "grown", is_flag=True, help="Agree to what a skill can do that it could not before."
+)
+take_option = click.option(
+    "--take",
+    multiple=True,
+    metavar="NAME=SIDE",
+    help="The side of a merge for an entry of the lock that both changed: NAME=ours or NAME=theirs; may be repeated.",
+)
+verbose_option = click.option(
+    "-v", "--verbose", is_flag=True, help="A line for every skill and finding, notes and what is left out, too."
+)
+_user = click.option("--user", is_flag=True, help="Your own skills instead of the project's.")
+_TARGETS = click.Choice(["claude", "agents"])
 
 
 def place_options(command: F) -> F:
@@ -147,10 +148,6 @@ def reach_options(command: F) -> F:
     offline = click.option("--offline", is_flag=True, help="Do not use the network, only what was fetched before.")
     auth = click.option("--auth", is_flag=True, help="Let git use your own keys and credentials for this host.")
     return offline(auth(command))
-
-
-def _user(command: F) -> F:
-    return click.option("--user", is_flag=True, help="Your own skills instead of the project's.")(command)
 
 
 @contextmanager

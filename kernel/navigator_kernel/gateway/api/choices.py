@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
-from navigator_kernel.errors import SkillNotFound, UsageProblem
+from navigator_kernel.errors import UsageProblem, unknown_skill
 from navigator_kernel.events import RouteDecided, RunStarted, SkillsShortlisted
 from navigator_kernel.language.wording import because_of
 from navigator_kernel.text import Language
@@ -89,9 +89,7 @@ def learn_run(gateway: Gateway, call: Call) -> Learned:
         raise UsageProblem("the message of this run is an answer, or names its skill itself", hint="choose another run")
     skill = gateway.project.catalogue.find(name)
     if skill is None:
-        near = list(gateway.project.catalogue.suggest(name))
-        hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
-        raise SkillNotFound(f"no skill is called {name!r}", hint=hint, suggestions=near)
+        raise unknown_skill(name, gateway.project.catalogue.suggest(name))
     return Learned(skill=skill.name, learned=gateway.project.lessons.learn(skill.name, message))
 
 

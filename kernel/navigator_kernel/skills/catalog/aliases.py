@@ -48,36 +48,36 @@ def skill_folder(sidecar: str) -> str:
 
 
 def sidecar_bytes(
-    skill: SkillDef, name: str, held: bytes | None, about: Sequence[str] = (), queries: Sequence[str] = ()
+    skill: SkillDef, name: str, content: bytes | None, about: Sequence[str] = (), queries: Sequence[str] = ()
 ) -> bytes | None:
-    """The new content of the sidecar of `skill`, installed as `name`; `held` is the old content, `about` the words
+    """The new content of the sidecar of `skill`, installed as `name`; `content` is the old one, `about` the words
     about its plugin, `queries` the requests that its publisher names. None if it would have nothing in it. Content that
     cannot be read is returned unchanged, for a person to fix."""
     try:
-        read = {} if held is None else json.loads(held)
+        read = {} if content is None else json.loads(content)
         aliases, examples = _listed(read, "aliases"), _listed(read, "examples", EXAMPLE)
     except (ValueError, RecursionError):
-        return held
+        return content
     words = list(dict.fromkeys((*other_words([name, *skill.tags]), *about)))
     if not aliases and not words and not examples and not queries:
         return None
     return _written(aliases, words, examples, queries)
 
 
-def with_examples(held: bytes | None, examples: Sequence[str]) -> bytes:
+def with_examples(content: bytes | None, examples: Sequence[str]) -> bytes:
     """The file's new content with these examples. Damaged if it cannot be read."""
-    read = _read(held)
+    read = _read(content)
     return _written(_listed(read, "aliases"), _listed(read, "words"), list(examples), _listed(read, "queries", EXAMPLE))
 
 
-def kept_examples(held: bytes | None) -> list[str]:
+def kept_examples(content: bytes | None) -> list[str]:
     """The examples in the file's content. Damaged if it cannot be read."""
-    return _listed(_read(held), "examples", EXAMPLE)
+    return _listed(_read(content), "examples", EXAMPLE)
 
 
-def _read(held: bytes | None) -> Any:
+def _read(content: bytes | None) -> Any:
     try:
-        read = {} if held is None else json.loads(held)
+        read = {} if content is None else json.loads(content)
         _listed(read, "examples")
     except (ValueError, RecursionError) as error:
         raise Damaged("the aliases beside the receipt cannot be read", hint="correct or remove that file") from error
@@ -85,7 +85,7 @@ def _read(held: bytes | None) -> Any:
 
 
 def _written(aliases: Sequence[str], words: Sequence[str], examples: Sequence[str], queries: Sequence[str]) -> bytes:
-    more = {key: held for key, held in (("examples", examples), ("queries", queries)) if held}
+    more = {key: texts for key, texts in (("examples", examples), ("queries", queries)) if texts}
     body = {"v": 1, "aliases": aliases, "words": words, **more}
     return (json.dumps(body, ensure_ascii=False, indent=1) + "\n").encode("utf-8", errors="replace")
 
@@ -93,9 +93,9 @@ def _written(aliases: Sequence[str], words: Sequence[str], examples: Sequence[st
 def with_sidecar(skill: SkillDef, path: Path) -> SkillDef:
     """`skill` with the words and examples of the file at `path`; unchanged if it cannot be read."""
     try:
-        held = msgspec.json.decode(read_bounded(path, SIZE_LIMIT))
-        aliases, words = _listed(held, "aliases"), _listed(held, "words")
-        examples = [*_listed(held, "examples", EXAMPLE), *_listed(held, "queries", EXAMPLE)]
+        sidecar = msgspec.json.decode(read_bounded(path, SIZE_LIMIT))
+        aliases, words = _listed(sidecar, "aliases"), _listed(sidecar, "words")
+        examples = [*_listed(sidecar, "examples", EXAMPLE), *_listed(sidecar, "queries", EXAMPLE)]
     except (OSError, ValueError, RecursionError, Refused):
         return skill
     chinese = [word for word in words if _is_chinese(word)]
@@ -185,12 +185,12 @@ def _glossary() -> tuple[Mapping[str, str], Mapping[str, str]]:
     return {pair[0]: pair[1] for pair in pairs}, back
 
 
-def _listed(held: Any, key: str, length: int = LENGTH) -> list[str]:
-    """The strings of a list in `held`, cleaned; ValueError if it is not a list."""
-    found = held.get(key, []) if isinstance(held, dict) else None
-    if not isinstance(found, list):
+def _listed(sidecar: Any, key: str, length: int = LENGTH) -> list[str]:
+    """The strings of a list in `sidecar`, cleaned; ValueError if it is not a list."""
+    entries = sidecar.get(key, []) if isinstance(sidecar, dict) else None
+    if not isinstance(entries, list):
         raise ValueError(f"{key} is not a list")  # noqa: TRY004 - the same error as for invalid JSON
-    told = (_cleaned(one) for one in found if isinstance(one, str))
+    told = (_cleaned(one) for one in entries if isinstance(one, str))
     return [one for one in told if 0 < len(one) <= length][:MOST]
 
 
@@ -200,8 +200,8 @@ def _cleaned(word: str) -> str:
     return clean(word, lines=False).strip()
 
 
-def _added(held: tuple[str, ...], more: Sequence[str]) -> tuple[str, ...]:
+def _added(words: tuple[str, ...], more: Sequence[str]) -> tuple[str, ...]:
     if not more:
-        return held
-    known = {one.casefold() for one in held}
-    return (*held, *(one for one in more if one.casefold() not in known))
+        return words
+    known = {one.casefold() for one in words}
+    return (*words, *(one for one in more if one.casefold() not in known))

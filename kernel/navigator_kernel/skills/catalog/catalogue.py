@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.errors import KernelError, NotLoadable, SkillNotFound
+from navigator_kernel.errors import KernelError, NotLoadable, unknown_skill
 from navigator_kernel.skills.catalog.aliases import skill_folder, with_sidecar
 from navigator_kernel.skills.catalog.listing import INNER, Listing, Sidecars, Stamp
 from navigator_kernel.text import clean, fold
@@ -110,9 +110,7 @@ class ResourceCatalogue(Struct):
                 broken = file.parent.name if file.name.lower() == "skill.md" else file.stem
                 if note.level == "error" and broken == name:
                     raise NotLoadable(note.message, hint="navigator doctor lists the problems", resource=namespace)
-            near = list(self.suggest(name))
-            hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
-            raise SkillNotFound(f"no skill is called {name!r}", hint=hint, suggestions=near)
+            raise unknown_skill(name, self.suggest(name))
         return self._executor(resource)
 
     def standing(self, skill: SkillDef) -> Standing:
@@ -160,7 +158,7 @@ class ResourceCatalogue(Struct):
             disabled = self.disabled()
             is_glancing = getattr(self._thread, "is_glancing", False)
             known = is_glancing and self._key is not None and self._key[2] == disabled
-            if known and all(one.is_as_it_was() for one in self._listings.values()):
+            if known and all(listing.is_as_it_was() for listing in self._listings.values()):
                 return self._found
             files = tuple((root, *found) for root in self.roots for found in self._listings[root].files())
             sidecars = tuple(path for held in self._sidecars for path in held.files())

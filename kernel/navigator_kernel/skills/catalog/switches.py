@@ -77,11 +77,11 @@ def add_use(state: Path, name: str, writer: Writer) -> int:
     (X-38): then nothing is counted, and the result is 0."""
     writer.make_folder(state)
     with file_lock(state / "usage.lock"):
-        held = read_uses(state / "usage.json")
-        if held is None:
+        counted = read_uses(state / "usage.json")
+        if counted is None:
             return 0
-        uses = held.get(fold(name), 0) + 1
-        counts = dict(sorted({**held, fold(name): uses}.items()))
+        uses = counted.get(fold(name), 0) + 1
+        counts = dict(sorted({**counted, fold(name): uses}.items()))
         text = json.dumps({"v": 1, "uses": counts}, ensure_ascii=False, indent=1)
         writer.write(state / "usage.json", f"{text}\n".encode())
     return uses

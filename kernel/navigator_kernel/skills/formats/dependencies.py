@@ -288,7 +288,9 @@ def node_packages(skill: SkillDef, script: Path) -> list[str]:
 
     Refused, with a `reason`, for one that does not come from a registry; NotLoadable if the file cannot be read.
     """
-    folders = [] if skill.folder is None else [one for one in script.parents if one.is_relative_to(skill.folder)]
+    folders = (
+        [] if skill.folder is None else [parent for parent in script.parents if parent.is_relative_to(skill.folder)]
+    )
     body = next(filter(None, (_read(folder / PACKAGE_FILE, PACKAGE_BYTES) for folder in folders)), b"")
     if not body:
         return []

@@ -292,7 +292,7 @@ def _unquote(text: str) -> str:
 
 
 _FIXES: tuple[tuple[str, str, Callable[[str], str]], ...] = (
-    (  # a description that begins as a tag, an anchor or a map; an alias of such an anchor stays one, and is refused
+    (  # a description that begins as a tag, an anchor or a map, and goes on in words; an alias of the anchor is refused
         "yaml-unquoted",
         "a value needs quotes; read as it stands",
         lambda source: _PROSE.sub(lambda hit: hit[1] + _in_quotes(hit[2]), source),
@@ -379,18 +379,7 @@ class Values(Struct):
 
 def parsed(source: str) -> Values:
     """Parses YAML. Hostile for anchors, aliases, tags, deep nesting or huge numbers; NotYaml if it cannot be read."""
-    if (values := _easy(source)) is None:
-        import yaml
-
-        try:
-            return _from_events(source)
-        except yaml.MarkedYAMLError as error:
-            last = source.rstrip().count("\n")  # what is never closed begins on the line of the context
-            lines = [mark.line for mark in (error.problem_mark, error.context_mark) if mark and mark.line <= last]
-            raise NotYaml(lines[0] if lines else None) from error
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            raise NotYaml(None) from error
-    return values
+    return _easy(source) or _read(source)
 
 
 def _easy(source: str) -> Values | None:
@@ -413,29 +402,36 @@ def _easy(source: str) -> Values | None:
     return values
 
 
-def _from_events(source: str) -> Values:
+def _read(source: str) -> Values:
     import yaml
 
     values, documents = Values(value={}), 0
-    for event in yaml.parse(source, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
-        line = event.start_mark.line if event.start_mark else 0
-        if isinstance(event, yaml.NodeEvent):
-            if event.anchor is not None:
-                raise Hostile("yaml-anchor", "uses an anchor or alias", line)
-            if getattr(event, "tag", None) is not None:
-                raise Hostile("yaml-tag", "uses a tag", line)
-        if isinstance(event, yaml.ScalarEvent):
-            if CONTROL.search(event.value):
-                raise Hostile("control-character", "has a control character", line)
-            if len(event.value) > 64 and event.implicit[0] and _HUGE.fullmatch(event.value):
-                raise Hostile("yaml-huge-number", "has a number of over 64 digits", line)
-            values.put(event.value, line, plain=event.implicit[0])
-        elif isinstance(event, yaml.CollectionStartEvent):
-            values.open({} if isinstance(event, yaml.MappingStartEvent) else [], line)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            values.close()
-        elif isinstance(event, yaml.DocumentStartEvent):
-            documents += 1
+    try:
+        for event in yaml.parse(source, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
+            line = event.start_mark.line if event.start_mark else 0
+            if isinstance(event, yaml.NodeEvent):
+                if event.anchor is not None:
+                    raise Hostile("yaml-anchor", "uses an anchor or alias", line)
+                if getattr(event, "tag", None) is not None:
+                    raise Hostile("yaml-tag", "uses a tag", line)
+            if isinstance(event, yaml.ScalarEvent):
+                if CONTROL.search(event.value):
+                    raise Hostile("control-character", "has a control character", line)
+                if len(event.value) > 64 and event.implicit[0] and _HUGE.fullmatch(event.value):
+                    raise Hostile("yaml-huge-number", "has a number of over 64 digits", line)
+                values.put(event.value, line, plain=event.implicit[0])
+            elif isinstance(event, yaml.CollectionStartEvent):
+                values.open({} if isinstance(event, yaml.MappingStartEvent) else [], line)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                values.close()
+            elif isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+    except yaml.MarkedYAMLError as error:
+        last = source.rstrip().count("\n")  # what is never closed begins on the line of the context
+        lines = [mark.line for mark in (error.problem_mark, error.context_mark) if mark and mark.line <= last]
+        raise NotYaml(lines[0] if lines else None) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise NotYaml(None) from error
     if documents > 1:
-        raise yaml.YAMLError("several documents")
+        raise NotYaml(None)
     return values

@@ -130,7 +130,7 @@ class Change:
                 _stage_together(coming, folders, writer)
             for plan in coming:
                 name = plan.receipt.name
-                aliases = held_bytes(sidecar_path(place.inner, name))
+                aliases = bytes_of(sidecar_path(place.inner, name))
                 change.write(f"receipt/{name}", receipt_bytes(plan.receipt))
                 change.write(f"aliases/{name}", sidecar_bytes(plan.skill, name, aliases, plan.about, plan.queries))
         receipts |= {plan.receipt.name: plan.receipt for plan in coming}
@@ -155,7 +155,7 @@ class Change:
         change.commit()
         known = [plan for plan in (*coming, *there) if plan.receipt.name in agreed]
         self._subjects = {
-            "installed by command": [one for plan in known for one in plan.agreements],
+            "installed by command": [agreement for plan in known for agreement in plan.agreements],
             "accepted by command": [one for plan in coming for one in plan.granted],
         }
 
@@ -169,7 +169,7 @@ class Change:
     def _lock(self, change: InstallTransaction, lock: bytes) -> None:
         """Writes the lock; the old one is kept for `rollback`, with the entries that this change makes. A lock that
         says the same stays as it is written."""
-        place, before = self._place, held_bytes(self._place.lock)
+        place, before = self._place, bytes_of(self._place.lock)
         entries = {} if before is None else entries_in(before, place.lock)
         if before is not None and lock_bytes(entries) == lock:
             return
@@ -360,7 +360,7 @@ def _set(place: InstallScope, slot: str, data: bytes | None, writer: Writer, *, 
     """Writes or removes a link. A foreign file in its place is kept, and Refused if `strict`."""
     path = slot_path(place, slot)
     if not slot.startswith("link/"):
-        if held_bytes(path) != data:
+        if bytes_of(path) != data:
             writer.remove(path) if data is None else writer.write(path, data)
         return
     try:
@@ -375,12 +375,12 @@ def _current(place: InstallScope, slot: str) -> bytes | None:
     """The content of a slot, None for no file; Refused if a foreign file is in place of a link."""
     path = slot_path(place, slot)
     if not slot.startswith("link/"):
-        return held_bytes(path)
+        return bytes_of(path)
     target = held_link(place, path.name)
     return None if target is None else target.encode()
 
 
-def held_bytes(path: Path) -> bytes | None:
+def bytes_of(path: Path) -> bytes | None:
     try:
         return read_bounded(path, _SIZE_LIMIT)
     except FileNotFoundError:

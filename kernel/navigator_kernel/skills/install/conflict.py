@@ -62,7 +62,7 @@ def merged(sides: Sides, take: Mapping[str, Side]) -> Entries:
         if chosen is not None:
             entries[name] = chosen
     if conflicts:
-        names = ", ".join(repr(one.name) for one in conflicts)
+        names = ", ".join(repr(conflict.name) for conflict in conflicts)
         message = f"both sides of the merge changed {names} in the lock; nothing was changed"
         hint = "navigator skill repair --take NAME=ours, or --take NAME=theirs, for each of them"
         raise ConsentNeeded(message, hint=hint, subject="lock", conflicts=conflicts)
@@ -75,33 +75,33 @@ def _wanted(entry: Mapping[str, object] | None) -> str:
     return clean(str(entry.get("commit") or entry.get("digest") or ""), lines=False)[:19]
 
 
-def sides_of(lock: Path, held: bytes) -> Sides | None:
+def sides_of(lock: Path, content: bytes) -> Sides | None:
     """The sides of a lock with conflict markers: as git's index keeps them, else as the text has them. None for a lock
     without markers."""
-    if not CONFLICT.search(held):
+    if not CONFLICT.search(content):
         return None
     staged = _staged(lock)
     if staged is not None:
         return staged
-    base, ours, theirs = _split(held)
+    base, ours, theirs = _split(content)
     return Sides(saved(base) if base is not None else None, saved(ours), saved(theirs))
 
 
-def saved(held: bytes) -> Entries:
+def saved(content: bytes) -> Entries:
     """The entries that can be read in the bytes of a lock that as a whole cannot: each stands in lines of its own."""
     entries: dict[str, Mapping[str, object]] = {}
-    for match in _ENTRY.finditer(held.replace(b"\r\n", b"\n")):
+    for match in _ENTRY.finditer(content.replace(b"\r\n", b"\n")):
         with suppress(ValueError, RecursionError):
             entries[json.loads(match[1])] = json.loads(match[2])
     return entries
 
 
-def _split(held: bytes) -> tuple[bytes | None, bytes, bytes]:
+def _split(content: bytes) -> tuple[bytes | None, bytes, bytes]:
     """The texts of the base, if the markers have it, and of both sides."""
     texts: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
     into: Sequence[int] = (0, 1, 2)
     has_base = False
-    for line in held.splitlines(keepends=True):
+    for line in content.splitlines(keepends=True):
         if line.startswith(b"<<<<<<< "):
             into = (1,)
         elif line.startswith(b"||||||| ") and into == (1,):

@@ -134,21 +134,23 @@ def open_source_tree(
     leads to no other one; Refused before it is read if they do not allow it to `install`."""
     from navigator_kernel.adapters.sources.git_process import host_of
     from navigator_kernel.skills.source.address import site_below
-    from navigator_kernel.skills.source.reading import open_source, ready_to_change, ready_to_look
+    from navigator_kernel.skills.source.reading import load_for_change, load_for_look, open_source
     from navigator_kernel.skills.source.rules import refuse_source
 
     leads = None
     if rules := deps.rules:
         if install:
             refuse_source(rules, source.url)
-        leads = partial(refuse_source, [one for one in rules if one.sources is not None and one.allows(source.url)])
+        leads = partial(refuse_source, [rule for rule in rules if rule.sources is not None and rule.allows(source.url)])
     if install and deps.scanner is not None:
         deps.scanner.start()
     auth = options.auth or host_of(source.url) in deps.private
-    ahead = (ready_to_change if install else ready_to_look,)
+    meanwhile = load_for_change if install else load_for_look
     with ExitStack() as stack:
         cache, ask = deps.repositories, deps.ask_server
-        tree = open_source(source, cache=cache, offline=options.offline, auth=auth, ahead=ahead, ask=ask, leads=leads)
+        tree = open_source(
+            source, cache=cache, offline=options.offline, auth=auth, meanwhile=meanwhile, ask=ask, leads=leads
+        )
         try:
             opened = stack.enter_context(tree)
         except FetchFailed as error:

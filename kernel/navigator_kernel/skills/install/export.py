@@ -75,7 +75,7 @@ def export(
     whole = target.suffix.lower() in ENDINGS
     if target.suffix.lower() == ".skill" and len(skills) > 1:
         raise UsageProblem(f"a .skill file holds one skill, not {len(skills)}", hint="name a .zip file, or a folder")
-    copies = [_copied(one) for one in skills]
+    copies = [_copied(skill) for skill in skills]
     ways = {copy.name: target if whole else target / f"{copy.name}{packed}" for copy in copies}
     _refuse_place(target, whole=whole)
     refuse_kept(ways.values(), kept)
@@ -142,11 +142,11 @@ def served_site(skills: Iterable[Installed], limit: int) -> tuple[dict[str, byte
 
     copies: list[_Copy] = []
     left_out: dict[str, str] = {}
-    for one in skills:
+    for skill in skills:
         try:
-            copy = _copied(one)
+            copy = _copied(skill)
         except (KernelError, OSError) as error:
-            left_out[one.skill.name] = str(error)
+            left_out[skill.skill.name] = str(error)
             continue
         if not NAME.fullmatch(copy.name):
             left_out[copy.name] = _ODD_NAME
@@ -265,15 +265,15 @@ def _refuse_taken(paths: Iterable[Path], *, force: bool, archives: bool) -> None
 
 def _archive(copies: Sequence[_Copy], *, nested: bool = True) -> bytes:
     """A zip archive with a folder for each skill, or the files of one at its top; equal skills give equal bytes."""
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w") as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         for copy in sorted(copies, key=lambda copy: copy.name):
             for path, file in sorted(copy.files.items()):
                 info = zipfile.ZipInfo(f"{copy.name}/{path}" if nested else path, _EPOCH)
                 info.create_system = 3  # Unix on every system, because the modes are Unix modes
                 info.external_attr = (0o100000 | file.mode) << 16
                 archive.writestr(info, file.data, zipfile.ZIP_DEFLATED, 9)
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 def _write_folder(copy: _Copy, path: Path, writer: FolderWriter) -> None:

@@ -199,8 +199,8 @@ def foreign_hash(files: Files) -> str | None:
 def _read(file: Path) -> Mapping[str, Mapping[str, Any]]:
     is_apm = file.suffix in {".yaml", ".yml"}
     try:
-        held = read_bounded(file, _SIZE_LIMIT)
-        whole = _of_apm(held) if is_apm else json.loads(held)
+        content = read_bounded(file, _SIZE_LIMIT)
+        whole = _of_apm(content) if is_apm else json.loads(content)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotFound(f"there is no {str(file)!r}", hint="name the skills-lock.json") from error
     except (ValueError, RecursionError, Refused) as error:
@@ -213,12 +213,12 @@ def _read(file: Path) -> Mapping[str, Mapping[str, Any]]:
     return entries
 
 
-def _of_apm(held: bytes) -> dict[str, Any]:
+def _of_apm(content: bytes) -> dict[str, Any]:
     """The dependencies of an `apm.lock.yaml` in the form of a `skills-lock.json`; ValueError if it is none."""
     import yaml
 
     try:
-        whole = yaml.load(held, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - a safe loader
+        whole = yaml.load(content, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - a safe loader
     except yaml.YAMLError as error:
         raise ValueError("it is not YAML") from error
     if not isinstance(whole, dict) or str(whole.get("lockfile_version")) not in {"1", "2"}:

@@ -129,7 +129,7 @@ def scan_installed(one: Installed, root: Path, deps: InstallDeps, options: Insta
 
 def _scanned(name: str, path: str, verdict: Verdict, findings: list[dict[str, Any]]) -> ScannedSkill:
     """One skill of the result, cleaned, as names and findings are text from a stranger."""
-    found = [_cleaned(one) for one in findings]
+    found = [_cleaned(finding) for finding in findings]
     return ScannedSkill(name=_clean(name), path=_clean(path), verdict=verdict, findings=found)
 
 
@@ -140,7 +140,7 @@ def judge(chosen: Sequence[Found], reader: SourceReader, deps: InstallDeps) -> J
     for plan in plans:
         try:
             plan = scanned(plan, deps, is_install=False)
-            verdict, findings = plan.receipt.verdict, [_finding(one) for one in plan.findings]
+            verdict, findings = plan.receipt.verdict, [_finding(finding) for finding in plan.findings]
         except Refused as error:
             verdict, findings = "block", [_cleaned(one) for one in error.data["findings"]]
         judged[plan.receipt.subpath] = verdict, findings

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.errors import ConsentNeeded, KernelError, NotLoadable, Refused, SkillNotFound, UsageProblem
+from navigator_kernel.errors import (
+    ConsentNeeded,
+    KernelError,
+    NotLoadable,
+    Refused,
+    SkillNotFound,
+    UsageProblem,
+    unknown_name,
+)
 from navigator_kernel.skills.catalog.place import (
     InstallScope,
     at_rest,
@@ -167,8 +175,7 @@ def install_prepared(
         for plan in prepared.made:
             name = plan.receipt.name
             try:
-                _refuse_other_source(plan.receipt, locked.get(name, {}), options)
-                is_new = not _is_settled(plan, place, change.receipts, names, options)
+                is_new = not _is_settled(plan, place, change.receipts, locked.get(name, {}), names, options)
                 if is_new and name not in change.receipts:
                     refuse_shape(name, known)
                 refuse_unlinkable(place, [name] if options.link else [])
@@ -207,7 +214,7 @@ def install_prepared(
         for plan, name in ((plan, plan.receipt.name) for plan in made)
     ]
     blocked = sum(one.state == "blocked" for one in left)
-    installed = sum(one.changed for one in skills)
+    installed = sum(skill.changed for skill in skills)
     failures = {one.reason for one in left if one.is_failure}
     must_ask = GROWN in failures and not options.dry_run
     return InstallResult(
@@ -237,7 +244,10 @@ def _installed(
     """The result for one skill; `linked` are the skills with a link."""
     receipt = plan.receipt
     # What matters only to the skill's author is a note here (`navigator skill validate` warns of it)
-    noticed = [replace(one, level="note") if one.code in _FOR_AUTHORS else one for one in plan.skill.diagnostics]
+    noticed = [
+        replace(diagnostic, level="note") if diagnostic.code in _FOR_AUTHORS else diagnostic
+        for diagnostic in plan.skill.diagnostics
+    ]
     return InstalledSkill(
         path=place.told(place.skills / receipt.name),
         links=told_links(place, linked, receipt.name),
@@ -276,25 +286,23 @@ def observe_catalogue(reader: SourceReader) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _refuse_other_source(receipt: Receipt, wanted: Mapping[str, Any], options: InstallOptions) -> None:
-    """Refused if the lock wants a skill of this name from elsewhere, whether or not it is here."""
-    origin = str(wanted.get("source"))
-    if wanted and (site_of(origin), wanted.get("subpath")) != (site_of(receipt.source), receipt.subpath):
-        origin = clean(f"{origin} {wanted.get('subpath')}".strip(), lines=False)
-        hint = f"install it under another name with --as, or {options.command('uninstall', receipt.name)} first"
-        raise Refused(f"the lock has skill {receipt.name!r} from another source: {origin!r}", hint=hint, reason=TAKEN)
-
-
 def _is_settled(
     plan: PlannedSkill,
     place: InstallScope,
     receipts: Mapping[str, Receipt],
+    locked: Mapping[str, Any],
     names: Mapping[str, Sequence[str]],
     options: InstallOptions,
 ) -> bool:
-    """Whether exactly this skill is already installed here. Refused if the existing entry is not ours to replace.
-    `names` is the result of `names_in`."""
+    """Whether exactly this skill is already installed here. Refused if the existing entry is not ours to replace, or if
+    the lock wants a skill of this name from elsewhere. `locked` is its entry in the lock, empty for none; `names` is
+    the result of `names_in`."""
     receipt, target = plan.receipt, place.skills / plan.receipt.name
+    origin = str(locked.get("source"))
+    if locked and (site_of(origin), locked.get("subpath")) != (site_of(receipt.source), receipt.subpath):
+        origin = clean(f"{origin} {locked.get('subpath')}".strip(), lines=False)
+        hint = f"install it under another name with --as, or {options.command('uninstall', receipt.name)} first"
+        raise Refused(f"the lock has skill {receipt.name!r} from another source: {origin!r}", hint=hint, reason=TAKEN)
     refuse_taken(receipt.name, place, names)
     installed = receipts.get(receipt.name)
     if installed is None:
@@ -425,7 +433,6 @@ def owned(name: str, place: InstallScope, locked: Collection[str] = ()) -> str:
         raise Refused(f"{str(path)!r} was not installed by navigator", hint=hint)
     if wanted := next((known for known in locked if fold(known) == fold(name)), None):
         return wanted
+    message = f"no skill called {clean(name, lines=False)!r} is installed"
     near = suggestions(name, [*receipts, *folders, *locked])
-    hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
-    shown = clean(name, lines=False)
-    raise SkillNotFound(f"no skill called {shown!r} is installed", hint=hint, suggestions=near)
+    raise unknown_name(SkillNotFound, message, near, hint="navigator skill list shows the installed skills")

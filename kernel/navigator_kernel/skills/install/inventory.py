@@ -162,8 +162,8 @@ def is_touched(receipt: Receipt, place: InstallScope) -> bool:
     try:
         written = (place.inner / f"{receipt.name}.json").stat().st_mtime_ns
         for file in receipt.files:
-            held = (folder / file.path).lstat()
-            if held.st_size != file.size or held.st_mtime_ns > written:
+            status = (folder / file.path).lstat()
+            if status.st_size != file.size or status.st_mtime_ns > written:
                 return any(differences(receipt, folder).values())
         found = sum(len(files) for _, _, files in os.walk(folder))
     except OSError:

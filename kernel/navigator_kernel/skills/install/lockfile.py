@@ -38,20 +38,20 @@ Entries = Mapping[str, Mapping[str, Any]]
 def read_lock(path: Path) -> Entries:
     """The entries by name, empty without a file; Damaged if it cannot be read."""
     try:
-        held = read_bounded(path, _SIZE_LIMIT)
+        content = read_bounded(path, _SIZE_LIMIT)
     except FileNotFoundError:
         return {}
     except Refused as error:
         raise _damaged(path, "cannot be read") from error
-    return entries_in(held, path)
+    return entries_in(content, path)
 
 
-def entries_in(held: bytes, path: Path) -> Entries:
+def entries_in(content: bytes, path: Path) -> Entries:
     """The entries in the bytes of a lock; Damaged if they are none, with `conflict` if git could not merge them."""
     try:
-        data = json.loads(held)
+        data = json.loads(content)
     except (ValueError, RecursionError) as error:
-        if CONFLICT.search(held):
+        if CONFLICT.search(content):
             hint = "navigator doctor --repair merges it, entry by entry"
             message = f"{str(path)!r} has conflict markers"
             raise Damaged(message, hint=hint, path=str(path), conflict=True) from error

@@ -22,6 +22,7 @@ from navigator_kernel.errors import (
     Refused,
     SkillNotFound,
     UsageProblem,
+    unknown_name,
 )
 from navigator_kernel.skills.catalog.place import (
     InstallScope,
@@ -38,7 +39,7 @@ from navigator_kernel.skills.install.abilities import abilities
 from navigator_kernel.skills.install.apply import (
     INTENT,
     InstallTransaction,
-    held_bytes,
+    bytes_of,
     open_change,
     settle,
     slot_path,
@@ -127,9 +128,7 @@ def install_locked(
     if names:
         if missing := [name for name in names if name not in locked]:
             message = f"{clean(missing[0], lines=False)!r} is not in {place.told(place.lock)!r}"
-            near = suggestions(missing[0], locked)
-            hint = f"did you mean {', '.join(near)}?" if near else "leave --skill out"
-            raise SkillNotFound(message, hint=hint, suggestions=near)
+            raise unknown_name(SkillNotFound, message, suggestions(missing[0], locked), hint="leave --skill out")
         return _restored({name: locked[name] for name in names}, (), place, deps, options)
     extra = sorted(read_receipts(place).keys() - locked.keys())
     if extra and frozen:
@@ -228,7 +227,7 @@ def _restored(
             action=action,
             links=told_links(place, {*linked, *links}, name),
             backup=place.told(place.backups / keep[name]) if name in keep else "",
-            findings=[one.to_dict() for one in plans[name].findings] if name in plans else [],
+            findings=[finding.to_dict() for finding in plans[name].findings] if name in plans else [],
             change=changes.get(name),
         )
         for name, action in sorted(actions.items())
@@ -313,7 +312,7 @@ def repair(
                 # often a repair is broken off
                 if slot.startswith("receipt/") or (slot == "lock" and not _is_readable(place)):
                     path = slot_path(place, slot)
-                    before = held_bytes(path) or b""
+                    before = bytes_of(path) or b""
                     copy = f"{path.name}.damaged-{blake2b(before, digest_size=4).hexdigest()}"
                     deps.writer.write(place.inner / copy, before)
             with InstallTransaction(place, deps.writer) as change:
@@ -364,7 +363,7 @@ def _rewritten(
     if lock != _entries(place) or not _is_readable(place) or (receipts and not place.lock.is_file()):
         contents["lock"] = lock_bytes(lock)
     contents["database"] = records_bytes(place, receipts, rebuild=rows is None, damaged=list(unreadable))
-    current = {slot: held_bytes(slot_path(place, slot)) for slot in contents}
+    current = {slot: bytes_of(slot_path(place, slot)) for slot in contents}
     return receipts, {slot: data for slot, data in contents.items() if current[slot] != data}, unreadable
 
 
@@ -373,17 +372,17 @@ def _mended(
 ) -> Entries:
     """What the lock says: if git could not merge it, what both sides say; if it cannot be read or there is none, what
     of it can be, and the receipts. An entry that contradicts itself becomes that of the receipt, if there is one."""
-    held = held_bytes(place.lock)
+    content = bytes_of(place.lock)
     here = {name: lock_entry(receipt) for name, receipt in receipts.items()}
-    if held is None:
+    if content is None:
         return here
     try:
-        entries = entries_in(held, place.lock)
+        entries = entries_in(content, place.lock)
     except Damaged as error:
         if error.data.get("newer"):
             raise
-        sides = sides_of(place.lock, held)
-        entries = merged(sides, take) if sides is not None else {**here, **saved(held)}
+        sides = sides_of(place.lock, content)
+        entries = merged(sides, take) if sides is not None else {**here, **saved(content)}
     mended: dict[str, Mapping[str, Any]] = {}
     for name, entry in entries.items():
         mended[name] = entry

@@ -201,7 +201,7 @@ def outdated(
             one = replace(one, change=replace(change, findings=findings or change.findings))
         skills.append(one.shown(_diff_of(one, place) if diffs else UNSET))
     skills += [_unreadable(name, place, "" if diffs else UNSET) for name in damaged]
-    count = sum(one.state != "current" or one.lock != "same" for one in skills)
+    count = sum(skill.state != "current" or skill.lock != "same" for skill in skills)
     return OutdatedResult(level=place.level, target=place.target, count=count, skills=skills)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
 from navigator_kernel.adapters.sources.git import TreeEntry
-from navigator_kernel.errors import SkillNotFound, UsageProblem
+from navigator_kernel.errors import SkillNotFound, UsageProblem, unknown_name
 from navigator_kernel.skills.formats.names import NAME
 from navigator_kernel.skills.formats.plugin_manifests import Plugins, plugin_files
 from navigator_kernel.text import clean, fold, lazy_compile, suggestions
@@ -447,6 +447,6 @@ def _only(word: str, hits: Sequence[Found], contents: Contents, usable: Callable
 
 def unknown(word: str, names: Sequence[str]) -> SkillNotFound:
     """The error for a name that is not one of `names`."""
-    near = suggestions(word, names)
-    hint = f"did you mean {', '.join(near)}?" if near else "navigator skill info SOURCE lists its skills"
-    return SkillNotFound(f"no skill here is called {clean(word, lines=False)!r}", hint=hint, suggestions=near)
+    message = f"no skill here is called {clean(word, lines=False)!r}"
+    hint = "navigator skill info SOURCE lists its skills"
+    return unknown_name(SkillNotFound, message, suggestions(word, names), hint=hint)

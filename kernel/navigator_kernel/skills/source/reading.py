@@ -46,27 +46,26 @@ def open_source(
     cache: RepoCache | None = None,
     offline: bool = False,
     auth: bool = False,
-    ahead: Sequence[Callable[[], object]] = (),
+    meanwhile: Callable[[], object] = bool,
     ask: Ask | None = None,
     leads: Callable[[str], object] | None = None,
 ) -> AbstractContextManager[Tree]:
     """A context for the tree of `source`; FetchFailed on entry if it cannot be read.
 
     `cache` keeps what is fetched, `offline` uses no network, `auth` allows the person's own credentials for its host.
-    `ahead` are preparations for later, one of which runs during each fetch, because git only waits then. `ask` asks an
-    MCP server. `leads` raises an error for an address that the source must not lead to; with it, git follows no
-    redirect.
+    `meanwhile` prepares for later; it is called during each fetch, because git only waits then. `ask` asks an MCP
+    server. `leads` raises an error for an address that the source must not lead to; with it, git follows no redirect.
     """
     if source.kind in ("folder", "archive"):
-        return _open_local(source)
+        from navigator_kernel.adapters.sources.local import ArchiveSource, FolderSource
+
+        return (FolderSource if source.kind == "folder" else ArchiveSource)(Path(source.url))
     if source.kind == "web":
-        return _open_published(source, offline=offline, ask=ask, leads=leads)
-    steps = iter(ahead)
+        from navigator_kernel.adapters.sources.published import PublishedSource
 
-    def meanwhile() -> None:
-        with suppress(ImportError):  # the code that needs the module reports the error
-            next(steps, bool)()
-
+        if source.url.startswith("npm:"):  # its registry is the one that the person's npm uses
+            leads = None
+        return PublishedSource(source.url, source.ref, offline=offline, ask=ask, leads=leads)
     return GitSource(
         source.url,
         source.ref,
@@ -80,27 +79,15 @@ def open_source(
     )
 
 
-def _open_local(source: Source) -> Tree:
-    from navigator_kernel.adapters.sources.local import ArchiveSource, FolderSource  # 5 ms, and most sources are remote
-
-    return (FolderSource if source.kind == "folder" else ArchiveSource)(Path(source.url))
-
-
-def _open_published(source: Source, *, offline: bool, ask: Ask | None, leads: Callable[[str], object] | None) -> Tree:
-    from navigator_kernel.adapters.sources.published import PublishedSource
-
-    is_package = source.url.startswith("npm:")  # its registry is the one that the person's npm uses
-    leads = None if is_package else leads
-    return PublishedSource(source.url, source.ref, offline=offline, ask=ask, leads=leads)
+def load_for_look() -> None:
+    with suppress(ImportError):  # the code that needs the module reports the error
+        importlib.import_module("navigator_kernel.skills.install.install")
 
 
-def ready_to_look() -> None:
-    importlib.import_module("navigator_kernel.skills.install.install")
-
-
-def ready_to_change() -> None:
-    for name in ("navigator_kernel.skills.install.install", "tinydb", "navigator_kernel.adapters.stores.audit"):
-        importlib.import_module(name)
+def load_for_change() -> None:
+    with suppress(ImportError):
+        for name in ("navigator_kernel.skills.install.install", "tinydb", "navigator_kernel.adapters.stores.audit"):
+            importlib.import_module(name)
 
 
 class SourceReader(Struct):
@@ -124,7 +111,7 @@ class SourceReader(Struct):
     elsewhere: Mapping[str, Elsewhere] = field(default_factory=dict)
     roots: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     is_read: bool = False
-    _held: dict[str, SkillDef | KernelError] = field(default_factory=dict)
+    _manifests: dict[str, SkillDef | KernelError] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.source.kind == "git" and (site := getattr(self.tree, "url", "")):  # see `open_source_tree`
@@ -208,24 +195,24 @@ class SourceReader(Struct):
 
         files = [entry.path for entry in entries.values() if entry.mode in (*REGULAR, "040000")]
         parts = (plugin_parts(plugin, *place, frozenset(files), read) for plugin, place in roots.items())
-        return [one for one in parts if one is not None]
+        return [part for part in parts if part is not None]
 
     def manifest(self, skill: Found) -> SkillDef | KernelError:
         """The manifest, or the error if it cannot be used."""
-        if skill.folder not in self._held:
-            missing = [each for each in self.found if each.folder not in self._held]
+        if skill.folder not in self._manifests:
+            missing = [each for each in self.found if each.folder not in self._manifests]
             blobs, problems = self.read_apart({each.folder: [each.manifest.oid] for each in missing})
-            self._held |= problems
-            self._held |= {
+            self._manifests |= problems
+            self._manifests |= {
                 each.folder: _read(each, blobs[each.manifest.oid]) for each in missing if each.folder not in problems
             }
-        return self._held[skill.folder]
+        return self._manifests[skill.folder]
 
     def manifest_from(self, skill: Found, data: bytes) -> SkillDef:
         """Parses the manifest in `data`; NotLoadable if it cannot be used."""
-        if skill.folder not in self._held:
-            self._held[skill.folder] = _read(skill, data)
-        manifest = self._held[skill.folder]
+        if skill.folder not in self._manifests:
+            self._manifests[skill.folder] = _read(skill, data)
+        manifest = self._manifests[skill.folder]
         if isinstance(manifest, KernelError):
             raise manifest
         return replace(manifest, diagnostics=(*manifest.diagnostics, *self.told.get(skill.folder, ())))
@@ -237,7 +224,7 @@ class SourceReader(Struct):
 
     def known(self, skill: Found) -> SkillDef | None:
         """The manifest, if it has been read and can be used."""
-        manifest = self._held.get(skill.folder)
+        manifest = self._manifests.get(skill.folder)
         return None if isinstance(manifest, KernelError) else manifest
 
     def is_usable(self, skill: Found) -> bool:
