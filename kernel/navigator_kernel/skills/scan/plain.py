@@ -80,7 +80,7 @@ def cells_of(notebook: str) -> str:
 
 
 def _decoded(hit: re.Match[str]) -> str | None:
-    """The call with what its text decodes to; None if that is no name or address."""
+    """The call with what its text decodes to; None if that is not a name or address."""
     try:
         data = base64.b64decode(hit[2].translate(_URL_SAFE) + "=" * (-len(hit[2]) % 4), validate=True)
     except binascii.Error:

@@ -238,7 +238,7 @@ def _uses_output(name: str, text: str) -> bool:
 
 
 def _printed(text: str) -> str:
-    """What a statement prints for another program; empty for a statement that only tells whether a value is there."""
+    """What a statement prints for another program; empty for a statement that only shows whether a value is there."""
     hit = _PRINTS.search(text)
     return text[hit.start() :] if hit and not _ELSEWHERE.search(text, hit.start()) else ""
 
