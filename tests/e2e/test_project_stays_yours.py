@@ -16,6 +16,7 @@ pytestmark = pytest.mark.requirement("X-42")
 
 COUNT = "/word-count one two"
 SHARED = {
+    ".claude/skills/.gitattributes",
     ".claude/skills/.navigator/alpha-one.json",
     ".claude/skills/alpha-one/SKILL.md",
     "mine.txt",

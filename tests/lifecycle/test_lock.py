@@ -206,6 +206,29 @@ def test_where_no_source_can_be_reached_nothing_is_compared_and_that_is_said(
     assert "no source could be reached" in done.err
 
 
+def test_update_says_why_a_source_cannot_be_reached(team: tuple[Project, Project], tmp_path: Path) -> None:
+    one, _ = team
+    (tmp_path / "up").rename(tmp_path / "gone")
+    done = Place(root=one.root).run("update")
+    assert "unreachable alpha: git fetch of " in done.out
+    assert "does not appear to be a git repository" in done.out
+
+
+@pytest.mark.requirement("LIF-13")
+def test_a_checkout_with_other_line_ends_keeps_the_skills_as_they_are(
+    team: tuple[Project, Project], tmp_path: Path
+) -> None:
+    """git on Windows writes CRLF: https://github.com/vercel-labs/skills/issues/781"""
+    one, _ = team
+    git(one.root, "init", "-q")
+    git(one.root, "add", "-A")
+    git(one.root, "commit", "-qm", "skills")
+    git(tmp_path, "clone", "-q", "-c", "core.autocrlf=true", str(one.root), "windows")
+    clone = Place(root=tmp_path / "windows")
+    assert clone.run("verify").code == 0
+    assert clone.run("install", "--frozen").code == 0
+
+
 def _dry() -> Any:
     from navigator_kernel.skills.options import InstallOptions
 

@@ -216,3 +216,19 @@ def test_a_near_miss_is_suggested(word: str, near: list[str]) -> None:
     with pytest.raises(SkillNotFound) as raised:
         chosen(found, word)
     assert raised.value.data["suggestions"] == near
+
+
+@pytest.mark.requirement("LIF-1")
+def test_a_name_in_its_own_case_means_the_skill_that_is_written_so() -> None:
+    found = find_skills(tree("Pdf/SKILL.md", "other/pdf/SKILL.md"), top="repo")
+    assert chosen(found, "pdf") == ["other/pdf"]
+    assert chosen(found, "Pdf") == ["Pdf"]
+
+
+@pytest.mark.requirement("LIF-1")
+def test_a_source_with_skills_in_submodules_alone_says_so() -> None:
+    entries = [*tree("README.md"), TreeEntry(path="skills/pdf", mode="160000", kind="commit", oid="1")]
+    with pytest.raises(SkillNotFound) as error:
+        find_skills(entries, top="repo")
+    assert "skills/pdf" in error.value.hint
+    assert "submodule" in error.value.hint

@@ -214,6 +214,10 @@ def invoke(args: list[str]) -> int | Mapping[str, Any]:
         if isinstance(error, click.BadParameter) and error.param and isinstance(error.param.type, click.Choice):
             word = error.message[1:].partition("' ")[0]
             hint = f"did you mean {near[0]}?" if (near := suggestions(word, error.param.type.choices, 1)) else hint
+        if isinstance(error, click.NoSuchOption) and (other := _OF_OTHERS.get(error.option_name)):
+            has = context is not None and any(other in parameter.opts for parameter in context.command.params)
+            message = f"No such option {error.option_name!r}."
+            hint = f"write {other}" if has else f"leave {error.option_name} out" if other == "--yes" else hint
         kind, code = type(error).__name__, error.exit_code
         return {"type": kind, "code": "usage", "msg": message, "exit_code": code, "hint": hint}
     except click.Abort:
@@ -221,6 +225,18 @@ def invoke(args: list[str]) -> int | Mapping[str, Any]:
     finally:
         click.Context.formatter_class = formatter
     return code if isinstance(code, int) else 0
+
+
+# Options of other programs that install skills, and ours
+_OF_OTHERS = {
+    "-y": "--yes",
+    "--yes": "--yes",
+    "-g": "--user",
+    "--global": "--user",
+    "-s": "--skill",
+    "-a": "--target",
+    "--agent": "--target",
+}
 
 
 def _meant(word: str, context: click.Context) -> str:

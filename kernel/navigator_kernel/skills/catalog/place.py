@@ -35,6 +35,13 @@ _IGNORED = b"""\
 """
 
 
+# A checkout with other line ends would be another skill than the receipt's
+_ATTRIBUTES = b"""\
+# Made by navigator: git keeps the bytes of skills as they are, also on Windows.
+* -text
+"""
+
+
 class InstallScope(NamedTuple):
     """A level's folder of skills. Shown paths are relative to `base`; `lock` is the lock file for people. `shared` is
     the folder for links to these skills: `.agents/skills` for `.claude/skills`.
@@ -92,10 +99,10 @@ def scope_at(
 
 def prepare(place: InstallScope, writer: Writer) -> None:
     """Makes the folder of records; in a project, first makes a `.gitignore` for files that belong only to this machine
-    (X-42). An existing `.gitignore` stays as it is."""
-    ignored = place.skills / ".gitignore"
-    if place.level == "project" and not os.path.lexists(ignored):
-        writer.create(ignored, _IGNORED, mode=0o644)
+    (X-42), and a `.gitattributes`. An existing file stays as it is."""
+    for name, data in ((".gitignore", _IGNORED), (".gitattributes", _ATTRIBUTES)):
+        if place.level == "project" and not os.path.lexists(place.skills / name):
+            writer.create(place.skills / name, data, mode=0o644)
     writer.make_folder(place.inner)
 
 

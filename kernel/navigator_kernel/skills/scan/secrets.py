@@ -66,6 +66,7 @@ _TOKENS = (
 # Entries of a keychain and of `.env` that the name of a service stands for
 _ENTRY = (
     r"security\s+find-[\w-]+\s[^\n|;)]{0,80}?-s\s?[\"']?(?P<chain>[\w. -]{3,40})"
+    r"|\bmachine[\s=\"']{1,4}(?P<machine>[\w-]+(?:\.[\w-]+)+)[^\n|)]{0,120}\.netrc\b|\bnetrc\.netrc\([^()\n]{0,60}\)\.(?:authenticators\(|hosts\[)\s?[\"'](?P<login>[\w.-]+)[\"']"
     r"|secret-tool\s+lookup\s+service\s[\"']?(?P<ring>[\w.-]{3,40})"
     r"|(?:\bcat\b|<)\s{0,4}[\"']?(?:\./)?\.env\b[^\n]{0,40}?(?-i:\b(?P<line>[A-Z][A-Z0-9]{2,20})_[A-Z_]{0,20}(?:KEY|TOKEN|SECRET)\b)"
 )
@@ -87,6 +88,8 @@ def hosts_of(token: str) -> re.Pattern[str]:
     """The hosts that a token is for, from the command or the file that it is read with."""
     hosts = next((hosts for named, hosts in _TOKENS if lazy_compile(named, re.IGNORECASE).match(token)), "")
     if not hosts and (entry := TOKENS.match(token)):
+        if host := entry["machine"] or entry["login"]:
+            return lazy_compile(rf"(?:^|\.){re.escape(host)}\.?$", re.IGNORECASE)
         words = _WORD.findall(next(filter(None, entry.groups()), "").lower())
         names = [word for word in words if word not in _NO_SERVICE] + ["anthropic"] * ("claude" in words)
         hosts = rf"(?:{'|'.join(names)})(?:api|app|hq)?\.(?:com|io|app|dev|so|net|org|ai|co)" if names else "(?!)"

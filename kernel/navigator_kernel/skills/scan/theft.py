@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from navigator_kernel.skills.scan.context import blanked, is_aside, line_at, open_mark
 from navigator_kernel.skills.scan.finding import finding, shortened
 from navigator_kernel.skills.scan.flow.text_flow import SENDS, names_set, statements
+from navigator_kernel.skills.scan.plain import cells_of, written_out
 from navigator_kernel.skills.scan.secrets import ADDRESS, ENVIRONMENT, LOCAL, SHELL_STORE, hosts_of, tokens_read
 from navigator_kernel.text import lazy_compile
 
@@ -25,14 +26,15 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import Diagnostic
 
 LARGE = 96 * 1024  # bytes of a file from which it is data and no script
-_DATA = (".xml", ".xsd", ".svg", ".csv", ".tsv", ".lock", ".map", ".min.js", ".ipynb", ".html", ".css", ".jsonl")
+LARGEST = 2 * 1024 * 1024  # bytes of a notebook, whose outputs may be large
+_DATA = (".xml", ".xsd", ".svg", ".csv", ".tsv", ".lock", ".map", ".min.js", ".html", ".css", ".jsonl")
 MOST = 5  # findings of one kind in one file; more of them say nothing new
 
 _IS_SECRET = r"(?:\w{0,60}(?:TOKEN|SECRET|PASSW(?:OR)?D|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?|MNEMONIC|DATABASE_URL)\w{0,60}|(?:\w{1,60}_)?(?:KEY|PAT|PASS|DSN))"
 _VALUE = lazy_compile(  # a value of the environment by its name, in shells, Python, JavaScript, Ruby, Go, PowerShell
     rf"\$\{{?(?P<shell>{_IS_SECRET})\b(?![(])|environ(?:\.get)?\s?[\[(]\s?[\"'](?P<python>{_IS_SECRET})[\"']"
-    rf"|[gG]et(?:env|EnvironmentVariable)\(\s?[\"'](?P<get>{_IS_SECRET})[\"']|\b(?:process|Bun)\.env(?:\.(?P<js>{_IS_SECRET})\b|\[[\"'](?P<js2>{_IS_SECRET})[\"'])"
-    rf"|\bENV(?:\.fetch)?[\[(][\"'](?P<ruby>{_IS_SECRET})[\"']|\$env:(?P<ps>{_IS_SECRET})\b|\b(?:env\.get|env::var)\([\"'](?P<deno>{_IS_SECRET})[\"']|\{{\{{\s?secrets\.(?P<workflow>{_IS_SECRET})\b|%(?P<batch>{_IS_SECRET})%|\$ENV\{{(?P<perl>{_IS_SECRET})\}}|\benvironment\[\"(?P<swift>{_IS_SECRET})\"",
+    rf"|(?:[gG]et(?:_?[eE]nv|EnvironmentVariable)|LookupEnv|system attribute\s?)\(?\s?[\"'](?P<get>{_IS_SECRET})[\"']|\b(?:process|Bun)\.env(?:\.(?P<js>{_IS_SECRET})\b|\[[\"'](?P<js2>{_IS_SECRET})[\"'])"
+    rf"|(?:\bENV|\$_ENV|\$_SERVER)(?:\.fetch)?[\[(][\"'](?P<ruby>{_IS_SECRET})[\"']|\$env:(?P<ps>{_IS_SECRET})\b|\b(?:env\.get|env::var)\([\"'](?P<deno>{_IS_SECRET})[\"']|\{{\{{\s?secrets\.(?P<workflow>{_IS_SECRET})\b|\bprintenv\s(?P<printenv>{_IS_SECRET})|%(?P<batch>{_IS_SECRET})%|\$ENV\{{(?P<perl>{_IS_SECRET})\}}|\benvironment\[\"(?P<swift>{_IS_SECRET})\"",
     re.ASCII,
 )
 _QUOTED = lazy_compile(rf"[\"']({_IS_SECRET})[\"']")
@@ -51,7 +53,9 @@ _KEYRING = lazy_compile(
     r"|\bkubectl\s+get\s+secrets?\b[^\n|]{0,60}\s-o|169\.254\.169\.254/\S{0,60}security-credentials/|/service-accounts/\w+/token\b|:_authToken\b(?=\s*\|)"
 )
 _ALL = lazy_compile(
-    r"dict\(os\.environ\)|os\.environ(?:\.(?:copy|items|keys)\(\)|\s*[,)}:]|$)|(?<![.\w])process\.env\s*[,)}]|\.\.\.process\.env\b|\btoJSON\(secrets\)"
+    r"dict\(os\.environ\)|os\.environ(?:\.(?:copy|items|keys)\(\)|\s*[,)}:]|[ \t]*+$)|(?<![.\w])process\.env\s*[,)}]|\.\.\.process\.env\b|\btoJSON\(secrets\)"
+    r"|\bGetEnvironmentVariables\(|\b(?:gci|dir|ls|Get-Item)\s+env:|\bos\.Environ\(\)|\benv::vars(?:_os)?\(\)|\benv\.toObject\(\)|\bSys\.getenv\(\)|\bSystem\.get_?env\(\)"
+    r"|(?<![\w>.:])getenv\(\)|\bprocessInfo\.environment\b(?!\s?\[)|\$_ENV\b(?!\s?\[)|\\%ENV\b|\bos\.environb?\b\s?(?:\||\])"
     r"|\bdotenv_values\(|(?:open|Path|readFileSync|readFile|read_text|File\.read)\(?\s?[\"'](?:\./)?\.env(?:\.\w+)?[\"']",
     re.MULTILINE | re.IGNORECASE,
 )
@@ -60,6 +64,8 @@ _COMPUTED = lazy_compile(
 )  # with a name from elsewhere
 _HELD_FILE = lazy_compile(
     r"[\"'/\\]\.(?:ssh|aws|kube|gnupg|docker)\b(?!/(?:\S{0,30}\.pub\b|authorized_keys|known_hosts|config\b))|[\"'/](?:id_rsa|id_ed25519|credentials|hosts\.yml)[\"']|\br?glob\([\"'](?:\*\*/)?\.env|[\"'/]\.(?:netrc|npmrc|pypirc|git-credentials)\b"
+    r"|[\"'/\\]\.(?:openclaw|clawdbot|moltbot)[\"'/\\][\s,\"']{0,6}\S{0,20}?(?:\.env\b|openclaw\.json|moltbot\.json|clawdbot\.json|credentials|auth)"
+    r"|\.gemini/oauth_creds|github-copilot/(?:hosts|apps)\.json|\.cargo/credentials|\.gem/credentials|opencode/auth\.json|rclone\.conf\b|credentials\.tfrc\.json"
 )
 _DOTENV = lazy_compile(  # read or copied by a program
     r"\b(?:base64|e?grep|rg|awk|sed|head|tail|gzip|xxd|openssl|tar|zip|cp|mv|git add)\s[^\n|;&]{0,80}?(?<![\w.\\])\.env(?:\.\w+)?\b(?<!\.example)(?<!\.sample)(?<!\.template)"
@@ -70,6 +76,9 @@ _NETWORK = lazy_compile(
     r"|Invoke-(?:WebRequest|RestMethod)|\b(?:irm|iwr)\b|\baws s3 cp\b|\bgsutil cp\b|\brclone copy|\bnc\s|\bncat\s|WebSocket\(|sendBeacon\(|\bxh\s|\bwebbrowser\.open\([^)\n]{0,80}https?:|\bURLSession\b|\bLWP::|[\"']headers[\"']\s?:\s?\{|\bdns\.lookup\(|\b(?i:base_?url|api_?base)[\"']?\s?[:=]\s?[\"'`]https?:"
     r"|\bHttpClient\b|\bhttps? (?:POST|PUT|PATCH|GET)\s|\bhttps?(?:[\"']\))?\.(?:request|get)\(|\breqwest::|Resolve-DnsName|gethostby\w{1,20}\(|getaddrinfo\(|\bdns\.\w*resolve\w*\(|\bfile_get_contents\(\s?[\"']https?:|\bcurl_(?:exec|setopt)\b|Net::HTTP|\b(?:dig|nslookup|host)\s[^\n]{0,80}[$`{]"
     r"|\bgit\s+(?:push|clone|fetch|pull|remote\s+(?:add|set-url))\b[^\n]{0,60}https?://[^\s/@]{1,120}@"
+    r"|\bHTTParty\.|\bFaraday\.|\bRestClient\.|\bExcon\.|\bTyphoeus\.|\bHTTP::Tiny\b|\bMojo::UserAgent\b|\bcurl_init\(|->(?:post|put|request)\(\s?[\"']|\bhttp\.NewRequest|\bhttp\.PostForm\(|\bureq::"
+    r"|\b(?:POST|PUT)\(\s?[\"']https?:|\bhttr2?::|\breq_perform\(|\bHttpRequest\.newBuilder\(|\bopenConnection\(|\bOkHttpClient\b|\bUpload(?:String|File|Data|Values)\w*\(|\bStart-BitsTransfer\b"
+    r"|\.(?:Post|Put|Patch|Send)Async\(|\bHTTPoison\.|\bReq\.(?:post|put)!?\(|\bHTTP\.(?:post|put|request)\(|\bpycurl\b|\b(?:needle|undici|ky|phin|niquests|treq)\.(?:post|put|request)\(|\bneedle\(\s?[\"']"
     r"|\b(?:s|sock|socket|conn|req|ws|smtp|server|ftp)\.(?:send|write|storbinary|sendmail)\w*\("
 )
 _MAILS = lazy_compile(
@@ -89,14 +98,14 @@ _AUTH = lazy_compile(
 )
 _HEADER_NAME = lazy_compile(r"header|auth", re.IGNORECASE)
 _SAVED = lazy_compile(
-    r"(?:>{1,2}\s?|\btee (?:-a )?|\b(?:tar|zip)\b[^\n|;&]{0,60}?\s|(?:^|[;&|(`$])\s{0,8}(?:sudo\s)?(?:cp|mv|ditto|Copy-Item)\s[^\n|;&]{1,300}\s|-out(?:put)?[ =]|\bto\s+`?)[\"']?(?P<file>(?:[\w./~$-]*/)?[\w.-]+\.\w{1,6}|/tmp/[\w.-]+)"
+    r"(?:>{1,2}\s?|\btee (?:-a )?|\b(?:tar|zip)\b[^\n|;&]{0,60}?\s|(?:^|[;&|(`$])\s{0,8}(?:sudo\s)?(?:cp|mv|ditto|Copy-Item)\s[^\n|;&]{1,300}\s|-out(?:put)?[ =]|\b(?:Out-File|Set-Content)\s(?:-\w{1,20}\s)?|\bto\s+`?)[\"']?(?P<file>(?:[\w./~$:\\-]*[/\\])?[\w.-]+\.\w{1,6}|/tmp/[\w.-]+)"
 )
 _WRITTEN = lazy_compile(
     r"(?:open\(|Path\(|writeFile(?:Sync)?\(|\bcopy\w{0,12}\([^,\n]{1,80},)\s?[\"'](?P<file>[\w./~-]{3,80})[\"']"
 )
 _NAME = lazy_compile(r"[A-Za-z_]\w*")
-_CHANGED = lazy_compile(
-    r"(?<![.\w])([A-Za-z_]\w*)(?:(?:\.\w+){0,2}\.(?:append|add|update|set_content|attach|write|set|push|extend)\(|\[[^\]\n]{1,60}\]\s?=(?!=)|\.\w+\s?=(?!=))"
+_CHANGED = lazy_compile(  # also by R and AppleScript
+    r"^\s*+(\w+)\s?<-\s|\bset\s(\w+)\sto\s|\bfor\s\(?(?:const\s|let\s)?\[?\w+,\s?(\w+)\]?\s(?:in|of|:=)\s|\bopen\(\s?my\s\$(\w+)|\sas\s\$\w+\s?=>\s?\$(\w+)|(?<![.\w])([A-Za-z_]\w*)(?:(?:\.\w+){0,2}\.(?:append|add|update|set_content|attach|write|set|push|extend)\(|\[[^\]\n]{1,60}\]\s?=(?!=)|\.\w+\s?=(?!=))"
 )
 _FUNCTION = lazy_compile(
     r"\b(?:def|function)\s+(?P<name>\w+)\s?\((?P<given>[^)\n]{0,200})\)|^[ \t]*(?:function\s+)?(?P<shell>\w+)\s?\(\)\s?\{",
@@ -117,6 +126,19 @@ _FILE_NAME = lazy_compile(r"[\w-]+")
 _ALSO_SET = lazy_compile(r"\b(\w+):\s?[\"']?\$\{\{\s?secrets\.|\)\s{1,9}as\s{1,9}(\w+)\s?:")  # in a workflow, in `with`
 _EXPORTS = lazy_compile(r"\bexports\b|\bexport\s+default\b")
 _KEYED = lazy_compile(r"(?<!\w)([A-Za-z_]\w*+)[\"']?\s?:\s")
+_CONSTANT = lazy_compile(  # the name of a secret in a variable
+    rf"\b(?P<name>\w+)\s?(?:<-|:?=)[^=\n][^\n]{{0,80}}?(?:[\"']|\becho\s{{1,99}})(?P<value>{_IS_SECRET})\b"
+)
+_PRINTS = lazy_compile(
+    r"\b(?:print(?:f|ln!?|_r)?|puts|echo|console\.log|stdout\.write|fmt\.Print\w*|Write-(?:Output|Host)|var_dump)\b|^\s*+(?:cat|env|printenv|jq|gh auth token|security find|Get-Content|Get-ChildItem|gci)\b",
+    re.MULTILINE,
+)
+_ELSEWHERE = lazy_compile(  # not to its output, or not the value
+    r"stderr|>&2|\|\s(?!ConvertTo|base64|jq|gzip|tr|sort)|>\s|\b(?:bool|len|isset|empty|is_set|mask\w*|redact\w*)\(|\bis (?:not )?None\b|\bin os\.environ|\[:\d|\[-\d|\?\s?[\"']|:\+|:0:\d|\*{3}|[!=]==?\s|\.slice\(|\.substr"
+)
+_INPUT = lazy_compile(
+    r"\bargv\b|\bstdin\b|\bargparse\b|\bARGV\b|\bSTDIN\b|\$[1@*]|\bfileinput\b|\bparam\(|\$args\b|\bos\.Args\b|\benv::args\b|\bDeno\.args\b|/dev/stdin|@-|\bcommandArgs\(|\bparseArgs\b"
+)
 _ANSWER = lazy_compile(
     r"^[^=\n]{1,80}=\s{0,4}\(?(?:await\s+)?\(?(?:await\s+)?(?:(?:requests|httpx|session|client|axios|got)\.\w+|fetch|axios|got|\w+(?:\.\w+)+\.(?:create|generate|complete|invoke|send|query)\w*)\(|=[\"']?\$\(\s?(?:curl|wget)\b"
 )
@@ -178,6 +200,49 @@ _WIDE = lazy_compile(
 )
 
 
+class _Saved(NamedTuple):
+    """What the scripts and commands of a skill leave for others: the secrets in files and in what scripts print, and
+    the hosts of scripts that send what they are given."""
+
+    files: dict[str, frozenset[_Secret]]
+    printed: dict[str, frozenset[_Secret]]
+    forwards: dict[str, frozenset[str]]
+
+    def write(self, text: str, secrets: frozenset[_Secret]) -> None:
+        """Notes that the files which a statement writes hold these secrets."""
+        for hit in (*_SAVED.finditer(text), *_WRITTEN.finditer(text)) if secrets else ():
+            if len(hit["file"]) > 4:
+                self.files[hit["file"]] = self.files.get(hit["file"], frozenset()) | secrets
+
+    def print(self, script: str, secrets: frozenset[_Secret]) -> None:
+        """Notes that a script prints these secrets; what only signs in, such as a client, is not printed itself."""
+        shown = frozenset(secret for secret in secrets if not secret.signs_in)
+        if shown and len(script) > 4:
+            self.printed[script] = self.printed.get(script, frozenset()) | shown
+
+    def senders(self, text: str, script: str) -> list[frozenset[str]]:
+        """The hosts of each other script that a statement of `script` names and that sends what it is given."""
+        others = self.forwards.keys() - self.printed.keys() - {script}
+        return [self.forwards[name] for name in sorted(others) if name in text]
+
+    def of(self, text: str) -> frozenset[_Secret]:
+        """The secrets of the files that a statement names, and of the scripts whose output it uses."""
+        outputs = (secrets for name, secrets in self.printed.items() if name in text and _uses_output(name, text))
+        return frozenset().union(*(self.files[file] for file in self.files if file in text), *outputs)
+
+
+def _uses_output(name: str, text: str) -> bool:
+    name = re.escape(name)
+    called = rf"(?:\$\(|`|<\(|\b(?:exec\w*|spawn\w*|check_output|run|getoutput|popen|shell_exec|capture\w*)\()[^)\n]{{0,160}}{name}"
+    return bool(lazy_compile(rf"{called}|{name}[^\n;&|]{{0,160}}(?:\|(?!\|)|>)").search(text))
+
+
+def _printed(text: str) -> str:
+    """What a statement prints for another program; empty for a statement that only shows whether a value is there."""
+    hit = _PRINTS.search(text)
+    return text[hit.start() :] if hit and not _ELSEWHERE.search(text, hit.start()) else ""
+
+
 class _Secret(NamedTuple):
     """A secret in a statement: its name, empty for a file or the keyring, whether it only signs in, and how a token of
     a known service is read."""
@@ -190,25 +255,27 @@ class _Secret(NamedTuple):
 def findings(files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
     """Warnings about the files of one skill."""
     texts = {
-        path: data.decode("utf-8", "replace").replace("\r\n", "\n")
+        path: text
         for path, data in sorted(files.items(), key=lambda file: (file[0].count("/"), file[0]))
-        if len(data) <= LARGE and not path.lower().endswith(_DATA) and b"\0" not in data[:4096] and not is_aside(path)
+        if not path.lower().endswith(_DATA) and b"\0" not in data[:4096] and not is_aside(path)
+        if (text := _text(path, data)) is not None
     }
     manifest = next((text for path, text in texts.items() if path.lower().endswith("skill.md")), "")
     about = manifest[: max(manifest.find("\n---", 4), 0)].lower()  # it usually names the service that the skill is for
     joined = {  # a command on one line, without what is only searched for, and every character in its place
         path: _HEREDOC.sub(
-            lambda hit: hit[0].replace("\n", ";"), blanked(_CONTINUED.sub("  ", text), _SEARCHED.finditer(text))
+            lambda hit: hit[0].replace("\n", ";"),
+            written_out(blanked(_CONTINUED.sub("  ", text), _SEARCHED.finditer(text))),
         )
         for path, text in texts.items()
         if not path.endswith(".json")
     }
-    saved: dict[str, frozenset[_Secret]] = {}
+    saved = _Saved({}, {}, _forwards(joined))
     places = {(path, hit) for path, text in texts.items() for hit in _tricks(text, texts)}
     for path in joined:
         places.update(_leaks_of(path, joined, about, saved))
     for path, text in joined.items():  # what it sends may be written by a script that comes later
-        if any(file in text for file in saved):
+        if any(file in text for file in (*saved.files, *saved.printed)):
             places.update(_leaks_of(path, joined, about, saved))
     count = Counter[tuple[str, str]]()
     for path, (code, at, message) in sorted(places):
@@ -220,8 +287,28 @@ def findings(files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
             yield finding(code, "warning", path, message, line_at(text, at), shown, judged=line or message)
 
 
+def _text(path: str, data: bytes) -> str | None:
+    """The text of a file; None for one that is too large to be a script."""
+    is_notebook = path.lower().endswith(".ipynb")
+    if len(data) > (LARGEST if is_notebook else LARGE):
+        return None
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+    text = cells_of(text) if is_notebook else text
+    return text if len(text) <= LARGE else None
+
+
+def _forwards(texts: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    """The names of scripts that send what they are given, with the hosts in them."""
+    scripts = {path.rpartition("/")[2]: text for path, text in texts.items() if path.rpartition(".")[2] not in _PROSE}
+    return {
+        name: _hosts(text)
+        for name, text in scripts.items()
+        if len(name) > 4 and _INPUT.search(text) and any(sink.search(text) for sink in _SINKS)
+    }
+
+
 def _leaks_of(
-    path: str, texts: Mapping[str, str], about: str, saved: dict[str, frozenset[_Secret]]
+    path: str, texts: Mapping[str, str], about: str, saved: _Saved
 ) -> Iterator[tuple[str, tuple[str, int, str]]]:
     """The leaks of a file, which is read together with each file that it loads."""
     ending = path.rpartition(".")[2]
@@ -233,35 +320,41 @@ def _leaks_of(
     ]
     for other in others[:LOADED] or [""]:
         before = f"{texts[other]}\n" if other else ""
-        for code, at, message in _leaks(before + texts[path], about, saved):
+        for code, at, message in _leaks(path, before + texts[path], about, saved):
             yield (path, (code, at - len(before), message)) if at >= len(before) else (other, (code, at, message))
 
 
-def _leaks(text: str, about: str, saved: dict[str, frozenset[_Secret]]) -> Iterator[tuple[str, int, str]]:
-    """`saved` are files that earlier statements of the skill wrote secrets to; those of `text` are added."""
-    if not (saved or any(source.search(text) for source in (*_SOURCES, _SHOWN_VALUE, _SHOWN_FILE))):
+def _leaks(path: str, text: str, about: str, saved: _Saved) -> Iterator[tuple[str, int, str]]:
+    """`saved` is what earlier statements of the skill wrote and printed; what `text` does is added."""
+    script = "" if path.rpartition(".")[2] in _PROSE else path.rpartition("/")[2]
+    if not (
+        saved.files or saved.printed or any(source.search(text) for source in (*_SOURCES, _SHOWN_VALUE, _SHOWN_FILE))
+    ):
         return
     clients, sends = _clients(text)
     sinks = (*_SINKS, sends) if sends else _SINKS
-    if not saved and not any(sink.search(text) for sink in (*sinks, _SAVED)):
+    outlets = (*sinks, _SAVED, _PRINTS) if script else (*sinks, _SAVED)
+    if not (saved.files or saved.printed or any(outlet.search(text) for outlet in outlets)):
         return
     every = list(statements(text))
     carriers, of_environment = _taken(text)  # names, with the secrets that they were set to
     places: dict[str, frozenset[str]] = {}
     own: set[str] = set()  # names that the script itself sets to something else
     listed = {name for hit in _LISTED.finditer(text) for name in _WORD.findall(hit[0])}
+    constants = {hit["name"]: hit["value"] for hit in _CONSTANT.finditer(text)}
     functions = {hit["name"] or hit["shell"]: hit for hit in _FUNCTION.finditer(text)}
     leaks: dict[int, tuple[int, str]] = {}
     # a function is defined before it is called, and its names count, too; `env:` may stand after `run:`
     for one in every * 2 if functions or "secrets." in text else every:
         names = frozenset(_NAME.findall(one.text))
-        secrets = read = _read(one.text, own, listed, of_environment)
+        secrets = read = _read(one.text, own, listed, constants, of_environment)
         for name in names & carriers.keys():
             secrets |= _carried(one.text, name, carriers[name])
-        secrets = secrets.union(*(saved[file] for file in saved if file in one.text))
+        written = saved.of(one.text)
+        secrets |= written
         hosts = _hosts(one.text).union(*(places[name] for name in names & places.keys()))
         first = one.text.partition("\n")[0]  # the other lines are statements, too
-        given = names_set(first) | {hit[1] for hit in _CHANGED.finditer(first)}
+        given = names_set(first) | {next(filter(None, hit.groups())) for hit in _CHANGED.finditer(first)}
         is_sink = any(sink.search(one.text) for sink in sinks)
         given |= {hit[1] or hit[2] for hit in _ALSO_SET.finditer(first)}
         if hosts:
@@ -277,14 +370,19 @@ def _leaks(text: str, about: str, saved: dict[str, frozenset[_Secret]]) -> Itera
             if _ANSWER.search(one.text):  # what a service answers is not what it was asked with
                 given = set()
             carriers |= {name: carriers.get(name, frozenset()) | _named(name, secrets, clients) for name in given}
-            writes = () if is_sink else (*_SAVED.finditer(one.text), *_WRITTEN.finditer(one.text))
-            files = [hit["file"] for hit in writes if len(hit["file"]) > 4]
-            saved |= {file: saved.get(file, frozenset()) | secrets for file in files}
+            saved.write(one.text, frozenset() if is_sink else secrets)
+            printed = _printed(one.text)
+            shown = _read(printed, own, listed, constants, of_environment)
+            saved.print(script, shown.union(*(carriers.get(word, ()) for word in _NAME.findall(printed))))
         elif "\n" not in one.text:
             own |= {name for name in given if name.isupper()}
         if not secrets:
             continue
         judged = one.text
+        # a script that sends its input gets whole files and what others print; a token may be to sign in with
+        given_away = written | {secret for secret in read if not (secret.name or secret.token)}
+        if not is_sink and given_away and (scripts := saved.senders(one.text, script)):
+            secrets, hosts, is_sink = given_away, hosts.union(*scripts), True
         for called in [functions[name] for name in names & functions.keys()] if not is_sink else ():
             if called.start() == one.at:
                 continue
@@ -356,8 +454,11 @@ def _hosts(text: str) -> frozenset[str]:
     return frozenset((*ADDRESS.findall(text), *(name for pair in _HOST.findall(text) for name in pair if name)))
 
 
-def _read(text: str, own: set[str], listed: set[str], other: re.Pattern[str] | None) -> frozenset[_Secret]:
-    """The secrets that a statement reads; `other` are values by another name of the environment."""
+def _read(
+    text: str, own: set[str], listed: set[str], constants: Mapping[str, str], other: re.Pattern[str] | None
+) -> frozenset[_Secret]:
+    """The secrets that a statement reads; `constants` are names of secrets in variables, `other` values by another name
+    of the environment."""
     secrets, tokens = set(), tokens_read(text)
     token = tokens[0][0] if len(tokens) == 1 else ""
     for hit in other.finditer(text) if other else ():
@@ -375,7 +476,8 @@ def _read(text: str, own: set[str], listed: set[str], other: re.Pattern[str] | N
         service = next((service for beginning, service in _RINGS.items() if ring[0].startswith(beginning)), "")
         secrets.add(_Secret(service, bool(_AUTH.search(text, 0, ring.start())), token))
     if _COMPUTED.search(text):
-        secrets |= {_Secret(name) for name in (*_QUOTED.findall(text), *listed) if name.isupper()}
+        named = [constants[name] for name in _NAME.findall(text) if name in constants]
+        secrets |= {_Secret(name) for name in (*_QUOTED.findall(text), *listed, *named) if name.isupper()}
     store = SHELL_STORE.search(text) or _HELD_FILE.search(text)
     is_key = store and _KEY_OPTION.search(text, max(store.start() - 120, 0), store.start())  # only to sign in with
     if (store and not is_key) or ENVIRONMENT.search(text) or _ALL.search(text):
@@ -525,8 +627,9 @@ _PROGRAM = lazy_compile(
     re.IGNORECASE,
 )
 _PACKAGE = lazy_compile(
-    r"\b(?:npx|bunx|pnpx|pnpm dlx|yarn dlx|uvx|pipx run|npm exec|npm x|uv tool run)\s+(?:-{1,2}[\w-]*(?:=\S+)?\s+)*?(?:-y\s+|--yes\s+)?(?P<line>@?[a-z0-9][\w./@-]+)"
-    r"|\bdeno run\s(?:-\S{1,60}\s){0,8}npm:(?P<deno>@?[a-z0-9][\w./@-]+)"
+    r"\b(?:npx|bunx|bun x|pnpx|pnpm (?:-\S{1,40}\s){0,4}dlx|yarn dlx|uvx|pipx run|npm exec|npm x|uv tool run|gem exec|dnx)\s+(?:-{1,2}[\w-]*(?:=\S+)?\s+)*?(?:-y\s+|--yes\s+)?(?P<line>@?[a-z0-9][\w./@+:-]+)"
+    r"|\bdeno run\s(?:-\S{1,60}\s){0,8}(?:npm:|jsr:|https://)(?P<deno>@?[a-z0-9][\w./@-]+)|(?<=\s--with[ =])(?P<with>[a-z0-9][\w./@+:-]+)"
+    r"|\bgo run (?P<go>[\w-]+\.[a-z]{2,9}/[\w./@-]+)|\bnix run (?P<nix>github:[\w./-]+)"
     r"|[\"'](?:npx|bunx|uvx|pnpm|dlx)[\"'][\s,]*(?:[\"']?args[\"']?\s*[:=]\s*)?\[?\s*(?:[\"'](?:dlx|-{1,2}[\w-]+)[\"']\s*,\s*)*[\"'](?P<json>@?[a-z0-9][\w./@-]+)[\"']"
     r"|\bcommand:\s?[\"']?(?:npx|bunx|uvx)[\"']?\s{0,20}\n\s{1,20}args:[\s\[-]{1,40}(?:[\"']?-{1,2}\w{1,20}[\"']?[\s,-]{1,40}){0,4}[\"']?(?P<yaml>@?[a-z0-9][\w./@-]+)"
     r"|\bdocker run\s[^\n]{0,200}?(?<=\s)(?P<image>(?:ghcr\.io/|docker\.io/|quay\.io/)?[a-z0-9][\w-]*/[\w./-]+)"
@@ -539,6 +642,9 @@ _GETS = lazy_compile(
 _KNOWN_SCOPE = lazy_compile(
     r"@(?:modelcontextprotocol|anthropic-ai|openai|google|google-cloud|googleapis|github|microsoft|azure|playwright|vercel|supabase|cloudflare|aws-sdk|awslabs|"
     r"sentry|notionhq|stripe|hubspot|salesforce|shopify|upstash|figma|linear|prisma|mongodb-js|elastic|angular|vue|types|semantic-release|changesets|sanity|expo|railway)/"
+    r"|(?:deno\.land/std|golang\.org|google\.golang\.org|cloud\.google\.com|k8s\.io|github\.com/(?:cli|golang|google|hashicorp|aws|grafana|goreleaser|anchore|aquasecurity))[/@]|github:(?:NixOS|nixos)/"
+    r"|@(?:supabase|std|deno|openai)/|(?:openai|anthropic|requests|httpx|aiohttp|rich|typer|click|pydantic|boto3|awscli|huggingface[-_]hub|transformers|datasets|google-(?:genai|generativeai)|litellm|langchain[\w-]*|mcp|fastmcp"
+    r"|pandas|numpy|python-dotenv|pyyaml|playwright|pytest|ruff|black|mypy|slack[-_]sdk|pygithub|stripe|notion-client|yt-dlp|llm|aider-chat|gh|firebase)(?:\[[\w,]+\])?(?:[@=<>~]|$)"
     r"|(?:mcp|ghcr\.io/github|hashicorp|grafana|semgrep|aquasec|amazon|bitnami|(?:mcr\.microsoft\.com|gcr\.io|public\.ecr\.aws)/\w+)/"
     r"|(?:wrangler|vercel|netlify(?:-cli)?|firebase-tools|semantic-release|supabase|prisma|tsx|ts-node|npm|pnpm|expo|eas-cli|serverless|cdk|playwright|lerna|"
     r"twine|poetry|hatch|(?:ghcr\.io/)?renovate/renovate|vsce|ovsx|release-it|convex|drizzle-kit|mcp-remote|shadcn|create-[\w-]+)(?:@|$)"
@@ -547,7 +653,7 @@ _KNOWN_SCOPE = lazy_compile(
 
 _TOLD_SOURCE = (
     r"(?:~|\$HOME|\.)?/?\.(?:ssh|aws|netrc|npmrc|pypirc|kube|docker|gnupg|git-credentials|config/gh)\b\S{0,30}|(?<![\w.])\.env\b(?!\.example)"
-    r"|\benvironment variables?\b|\boutput of `?(?:env|printenv)\b|\bkey(?:chain|ring)\b|(?-i:\b[A-Z]{2,}_(?:API_KEY|TOKEN|SECRET\w*)\b)|环境变量|钥匙串|\.ssh|id_rsa"
+    r"|\bopenclaw\.json\b|\.(?:openclaw|clawdbot|moltbot)/\S{0,20}(?:\.env\b|credentials)|\benvironment variables?\b|\boutput of `?(?:env|printenv)\b|\bkey(?:chain|ring)\b|(?-i:\b[A-Z]{2,}_(?:API_KEY|TOKEN|SECRET\w*)\b)|环境变量|钥匙串|\.ssh|id_rsa"
 )
 _TOLD_SENDS = r"\b(?:send|post|upload|include|append|attach|paste|embed|submit|report|add|encode|write|transmit|forward|share|put)\b|发送|上传|附上|附加|贴到|写入|提交"
 _TOLD_TO = (
@@ -555,7 +661,7 @@ _TOLD_TO = (
     r"|\b(?:new|open|create|file|an) (?:an? )?(?:issue|discussion|pull request)\b[^.\n]{0,40}|\bgist\b|\bwebhook\b|\bimage (?:url|address|link)\b|图片地址|评论|拉取请求|合并请求"
 )
 _FILES = (
-    r"(?:~|\$HOME|\.)?/?\.(?:ssh/(?!\S{0,40}\.pub|config\b|known_hosts)|aws/|netrc|npmrc|pypirc|kube/|docker/|gnupg|git-credentials|config/gh|cursor/mcp\.json|claude/\.credentials)[\w./`-]{0,30}+"
+    r"(?:~|\$HOME|\.)?/?\.(?:ssh/(?!\S{0,40}\.pub|config\b|known_hosts)|aws/|netrc|npmrc|pypirc|kube/|docker/|gnupg|git-credentials|config/gh|cursor/mcp\.json|claude/\.credentials|openclaw/openclaw\.json|(?:openclaw|clawdbot|moltbot)/(?:\.env|credentials))[\w./`-]{0,30}+"
     r"|(?<![\w.])\.env\b(?!\.example|\.sample|\.template)|\bid_(?:rsa|ed25519)\b(?!\.pub)|\b(?:env|printenv)`"
 )
 _CONTENTS = r"\b(?:contents?|values?|text|output)\s(?:of|from)\s(?:the\s|your\s)?[`\"'$]{0,2}"
@@ -587,13 +693,28 @@ _NO_ORDER = lazy_compile(
     re.IGNORECASE,
 )
 _TOLD_NEEDLES = (".ssh", ".aws", ".netrc", ".npmrc", ".pypirc", ".kube", ".docker", ".gnupg", "git-cred", "config/gh", ".env",
-    "environment var", "`env`", "printenv", "keychain", "keyring", "cursor/mcp", "claude/.cred", "_api_key", "_token", "_secret", "id_rsa", "环境变量", "钥匙串")  # fmt: skip
+    "environment var", "`env`", "printenv", "keychain", "keyring", "cursor/mcp", "claude/.cred", "openclaw.json", "clawdbot/", "moltbot/", ".openclaw/", "_api_key", "_token", "_secret", "id_rsa", "环境变量", "钥匙串")  # fmt: skip
 _TRICKS = (
     (_TOLD, _TOLD_NEEDLES, "secret-leaves", "tells an agent to send secrets to others, or to write them where others read"),
     (_ORDERED, ("http",), "fetched-orders", "tells an agent to fetch a text from the network and to do what it says"),
     (_LOCKED, ("pass", "密码", "-p", "pwd", "(pw", "openssl"), "locked-archive", "unpacks an archive with a password, which no scanner can read, and runs what is in it"),
 )  # fmt: skip
-_RUNNERS = ("px", "bunx", "dlx", "uvx", "npm", "uv tool", "docker")  # a part of every command that starts a package
+_RUNNERS = (
+    "px",
+    "bunx",
+    "dlx",
+    "uvx",
+    "npm",
+    "uv tool",
+    "docker",
+    "--with",
+    "deno run",
+    "go run",
+    "nix run",
+    "gem exec",
+    "dnx",
+    "bun x",
+)  # a part of every command that starts a package
 AROUND = 450  # characters before and after a needle in which a pattern is searched
 
 

@@ -50,9 +50,15 @@ _ASCII = str.maketrans("：／＠＃？＝＆．", ":/@#?=&.")  # marks as Chine
 # Lines for other programs that people paste whole, and the words before the address in them
 _LINE = lazy_compile(
     r"(?:[$>%] )?(?:cd \S+ (?:&&|;) )?(?:sudo )?(?:npx|bunx|pnpx|pnpm|yarn|npm|git|gh|glab|claude|codex|gemini|copilot"
-    r"|navigator|skills|openskills|/plugin|/skills?) (?s:.+)"
+    r"|navigator|skills|openskills|apm|uvx|uv|pipx|clawhub|degit|tiged|giget|opencode|qwen|kimi|goose|amp|\$?skill-installer"
+    r"|/plugin|/skills?) (?s:.+)"
 )
-_VERBS = frozenset({"add", "add-skill", "clone", "install"})
+_VERBS = frozenset({"add", "add-skill", "clone", "install", "degit", "tiged", "giget", "--from"})
+_BULLET = lazy_compile(r"(?:[-*•>]|\d{1,2}[.)])\s+")
+_PAIRS = ("()", "（）", "<>", "[]", "《》", "「」", "“”", '"', "`")
+_ADDRESS = lazy_compile(r"(?:https|ssh)://[^\s<>\"'`()（），。、；]+")
+_PORTS = frozenset("22 222 2200 2222 7999 8022 10022 29418".split())  # of ssh, which scp's form cannot hold
+_BELOW = lazy_compile(r"([^:&]+)(?:&path:/?|:(?=[^/]+/))(.+)")  # a path behind a ref, as docker and pnpm write it
 _OPTIONS = {"-b": "ref", "--branch": "ref", "--ref": "ref", "--pin": "ref", "-s": "skill", "--skill": "skill"}
 _OPTIONS |= {"--path": "path", "--subdir": "path"}
 _OTHERS = frozenset({";", "|", "||", "&&", "&"})  # behind them another command begins
@@ -85,7 +91,7 @@ SAME_AS = {
 }
 # Addresses that show a repository of GitHub or a package of npm, whose name follows
 _MIRRORS = {
-    "github": "vscode.dev/github/ insiders.vscode.dev/github/",
+    "github": "vscode.dev/github/ insiders.vscode.dev/github/ api.github.com/repos/",
     "gh": "cdn.jsdelivr.net/gh/ www.jsdelivr.com/package/gh/ deepwiki.com/",
     "npm": "cdn.jsdelivr.net/npm/ www.jsdelivr.com/package/npm/ unpkg.com/ www.npmjs.com/package/ npmjs.com/package/",
 }
@@ -174,7 +180,11 @@ def parse_source(text: str, *, base: Path, ref: str = "") -> Source:
     for _ in range(2):  # quotes before or behind the marks of a sentence; a folder may have any name
         if not text.startswith(_FOLDERS):
             text = text.translate(_ASCII).rstrip("。，、；！,;!").removesuffix("." if "://" in text else "")
-            text = text if "(" in text or "（" in text else text.rstrip(")）")
+            text = _BULLET.sub("", text, count=1) if _BULLET.match(text) else text.removeprefix("**").removesuffix("**")
+            for pair in _PAIRS:  # half of one, from a sentence
+                is_half = text.count(pair[0]) != text.count(pair[1]) if pair[1:] else text.count(pair) == 1
+                text = text.strip(pair) if is_half else text
+            text = text.partition("|")[0] if text.startswith(("https://", "<https://")) else text  # Slack's links
         if quoted := _QUOTED.fullmatch(text):
             text = next(filter(None, quoted.groups())).strip()
     if not text:
@@ -241,6 +251,9 @@ def _from_line(text: str, base: Path) -> Source:
             named[last if "/" not in word and ":" not in word else "-"].append(word)
             last = "-" if last == "other" else last
     address = next((word for word in named["-"] if "/" in word or ":" in word), "")
+    if any(word.partition("@")[0] == "clawhub" for word in before):
+        hint = "open the skill on clawhub.ai, and copy the address of the repository or archive that it names"
+        raise UsageProblem(f"{_shown(text)!r} names no repository to install from", hint=hint)
     if not address:
         hint = "of lines for other programs, only those with add, clone or install and an address are read"
         for word in [*named["-"], *named["other"]][:1]:
@@ -308,7 +321,8 @@ def _parsed(text: str, base: Path) -> Source:
         owner, name, below, mark, word = hit.groups(default="")
         if below.startswith(("tree/", "blob/")):
             return _from_url(f"{GITHUB}{text}")
-        source = _on_github(owner, name, word, subpath=below.strip("/"))
+        word, inner = _divided(word)
+        source = _on_github(owner, name, word, subpath=below.strip("/") or inner)
         return replace(source, skill=word) if mark == "@" and not below.strip("/") else source
     raise UsageProblem(f"{text!r} is not a source", hint=_written(text))
 
@@ -323,6 +337,8 @@ def _written(address: str) -> str:
         return f"go to the folder and write ./folder; in WSL it is /mnt/{drive[1].lower()}/{drive[2]}"
     if address.startswith(("./", "../", "~/")):
         return f"write {address}"
+    if " / " in address:
+        return f"write {address.replace(' / ', '/')}"
     first, *more = address.split()
     repository, colon, below = first.partition(":")
     if more and _SHORT.fullmatch(first):
@@ -334,14 +350,22 @@ def _written(address: str) -> str:
     return FORMS
 
 
+def _divided(ref: str) -> tuple[str, str]:
+    """A ref, and the path that may stand behind it."""
+    hit = _BELOW.fullmatch(ref)
+    return (hit[1], hit[2].strip("/")) if hit else (ref, "")
+
+
 def _from_url(text: str) -> Source:
     hit = _URL.fullmatch(text)
     if not hit:
-        raise UsageProblem(f"{_shown(text)!r} is not a URL", hint=FORMS)
+        addresses = _ADDRESS.findall(text)
+        hint = f"write {_shown(addresses[0])}" if len(addresses) == 1 else FORMS
+        raise UsageProblem(f"{_shown(text)!r} is not a URL", hint=hint)
     scheme, (host, path, query, ref) = hit[1].lower(), hit.groups(default="")[1:]
     is_pip = ref.startswith(("subdirectory=", "egg="))
     asked = {key: values[-1] for key, values in parse_qs(f"{query}&{ref}" if is_pip else query).items()}
-    ref = "" if is_pip else ref
+    ref = "" if is_pip or "tab" in asked else ref  # behind a tab of a page stands a heading
     is_here = host.rpartition(":")[0] in {"127.0.0.1", "localhost", "[::1]"}
     if scheme == "http" and is_here and (web := _published(scheme, host, path, ref)):
         return web
@@ -383,7 +407,8 @@ def _from_url(text: str) -> Source:
     if followed := _FOLLOWED.fullmatch(path.rstrip("/")):
         path, skill, ref = followed[1], "" if ref else followed[2], ref or followed[2]
     path, _, below = (path, "", "") if path.startswith("//") else path.partition("//")
-    below = (below or asked.get("subdirectory", "") or asked.get("path", "")).strip("/")
+    ref, inner = _divided(ref)
+    below = (below or inner or asked.get("subdirectory", "") or asked.get("path", "")).strip("/")
     if scheme == "https" and host == "github.com":
         source = _on_github_at(path, ref)
     else:
@@ -443,7 +468,7 @@ def _page(host: str, path: str, query: str) -> Source | None:
         owner, name = listed[1].strip("/").split("/")
         return replace(_on_github(owner, name, ""), skill=unquote(listed["skill"] or ""))
     if mirrored := _mirrored(f"{host}{path}"):
-        return mirrored
+        return replace(mirrored, ref=mirrored.ref or ("" if mirrored.page else asked.get("ref", "")))
     if host.removeprefix("www.") in _LISTINGS:
         hint = "open the skill there, and copy the address of the repository or archive that it names"
         raise UsageProblem(f"{base + path!r} is a page that lists skills of others", hint=hint)
@@ -482,7 +507,7 @@ def _mirrored(address: str) -> Source | None:
     kind, top = next(shown, ("", ""))
     below = address[len(top) :]
     if kind == "github":
-        return _from_url(f"{GITHUB}{below}")
+        return _from_url(f"{GITHUB}{below.replace('/contents', '', 1) if top.startswith('api.') else below}")
     if kind == "npm" and (package := _NPM_PAGE.fullmatch(unquote(below))):
         return _parsed(f"npm:{package[1]}{'@' if package[2] else ''}{package[2] or ''}", Path())
     if kind == "gh" and (hit := _CDN.fullmatch(unquote(below))):
@@ -566,8 +591,13 @@ def _from_scp(user: str, host: str, path: str, ref: str) -> Source:
         raise Refused(f"{user + '@' + host + ':' + path!r} looks like an option", hint="git@host:owner/repo")
     _refuse_plain_host(host)
     _refuse_climbing(path)
-    url = f"{user}@{host}:{path}"
-    return Source(kind="git", url=url, label=url, ref=ref)
+    if path.partition("/")[0] in _PORTS and host not in FORGE_HOSTS:
+        raise UsageProblem(f"{user + '@' + host + ':' + path!r} has a port", hint=f"write ssh://{user}@{host}:{path}")
+    page = _PAGE.fullmatch(f"/{path}") if host in FORGE_HOSTS and not path.endswith(".git") else None
+    repository = f"{page[1].strip('/')}.git" if page else path
+    url = f"{user}@{host}:{repository}"
+    source = _page_of(f"https://{host}", page) if page else Source(kind="git", url=url, label=url, ref=ref)
+    return replace(source, url=url, label=url)
 
 
 def _refuse_plain_host(host: str) -> None:

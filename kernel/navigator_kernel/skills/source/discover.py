@@ -300,9 +300,10 @@ def find_skills(
     places: dict[str, list[str]] = {folder: [] for folder in manifests if _below(folder, scope)}
     places |= _linked(whole, scope, manifests, links or {})
     if not places:
-        raise SkillNotFound(
-            f"there is no SKILL.md in {subpath or label or top!r}", hint="check the source and its path"
-        )
+        hint = "check the source and its path"
+        if submodules := [clean(entry.path, lines=False) for entry in whole.below(scope) if entry.kind == "commit"]:
+            hint = f"no submodule is read ({', '.join(submodules[:3])}): install from its own repository"
+        raise SkillNotFound(f"there is no SKILL.md in {subpath or label or top!r}", hint=hint)
     skills, plugins = [], plugins or Plugins()
     for folder in sorted(places, key=lambda folder: folder.split("/")):
         at, paths = whole.at(folder), (folder, *places[folder])
@@ -411,6 +412,7 @@ def _meant(word: str, skills: Sequence[Found], named: Named) -> Sequence[Found]:
             return [skill for skill in hits if skill.role == "skill"] or hits
     folded = fold(path)
     hits = [skill for skill in skills if fold(skill.name) == folded or skill.lies_at(path)]
+    hits = [skill for skill in hits if skill.name == path] or hits  # of `Pdf` and `pdf`, the one as it is written
     hits = hits or [skill for skill in skills if any(fold(link.rpartition("/")[2]) == folded for link in skill.also)]
     mark = next((mark for mark in ":/" if mark in word), "")
     if not hits and mark:
