@@ -439,6 +439,66 @@ def test_copy_editing_scores_a_text_with_its_own_script(
     assert answers(server)[0].startswith("exit code 0") and "flesch" in answers(server)[0].lower()
 
 
+AUDITED = """python - <<'EOF'
+import json, subprocess, sys
+told = subprocess.run([sys.executable, "scripts/env_auditor.py", ".", "--json"], capture_output=True, text=True)
+print([finding["pattern"] for finding in json.loads(told.stdout)["findings"]])
+EOF"""
+# Skill, a file that the person names with its text, shell lines as models write them, and a part of each answer
+LINES: list[tuple[str, str, str, list[tuple[str, str]]]] = [
+    (
+        "env-secrets-manager",
+        "app.py",
+        "KEY='AKIAABCDEFGHIJKLMNOP'\n",
+        [
+            (AUDITED, "['aws_access_key_id']"),
+            ("python3 scripts/env_auditor.py . --json | python3 -m json.tool | head -3", '"total_findings": 1'),
+        ],
+    ),
+    (
+        "changelog-generator",
+        "commits.txt",
+        "feat: a\nfix: b\n",
+        [
+            ("printf 'feat: x\\nbad msg\\n' | python3 scripts/commit_linter.py --strict; echo rc=$?", "rc=1"),
+            (
+                "mkdir -p out && python3 scripts/generate_changelog.py --input commits.txt --next-version v1 --write out/C.md",
+                "wrote: out/C.md",
+            ),
+        ],
+    ),
+    (
+        "dependency-auditor",
+        "requirements.txt",
+        "requests==2.0\nflask\n",
+        [
+            ("python scripts/dep_scanner.py . --format json -o deps.json; ls", "wrote: deps.json"),
+            ("pip install requests", '"packages": ["requests"]'),
+            ("npm install lodash", '"packages": ["npm:lodash"]'),
+        ],
+    ),
+]
+
+
+@pytest.mark.requirement("AGT-3", "JIT-12")
+@pytest.mark.parametrize(("skill", "file", "text", "lines"), LINES, ids=[skill for skill, *_ in LINES])
+def test_a_skill_runs_shell_lines_as_models_write_them(
+    here: Place,
+    server: WireServer,
+    sources: dict[str, str],
+    skill: str,
+    file: str,
+    text: str,
+    lines: list[tuple[str, str]],
+) -> None:
+    here.said("install", sources["alirezarezvani+claude-skills"], "--skill", skill)
+    (here.root / file).write_text(text)
+    says(server, *(call("run", command=line) for line, _ in lines), Said(text="Done."))
+    assert conversation(here, f"/{skill} work on {file}")["exit_code"] == 0
+    for (_, part), answer in zip(lines, answers(server), strict=True):
+        assert part in answer
+
+
 @pytest.mark.requirement("AGT-3", "JIT-12", "SAF-7")
 @pytest.mark.parametrize("here", ["anthropic"], indirect=True)
 def test_skill_creator_of_another_repository_goes_on_after_its_process_is_killed(

@@ -24,4 +24,6 @@ def content(root: Path) -> dict[str, tuple[int, bytes]]:
     """The same without times, without folders, which a change may make and leave empty, and without the files for
     git, which, like the lock between processes, are written before a change."""
     held = {name: (mode, data) for name, (mode, _, data) in tree(root).items() if not stat.S_ISDIR(mode)}
-    return {name: file for name, file in held.items() if not name.endswith(("skills/.gitignore", "skills/.gitattributes"))}
+    return {
+        name: file for name, file in held.items() if not name.endswith(("skills/.gitignore", "skills/.gitattributes"))
+    }

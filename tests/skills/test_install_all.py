@@ -103,7 +103,9 @@ def test_if_every_skill_is_blocked_no_skill_is_written(maker: Any, tmp_path: Pat
     with pytest.raises(Refused, match="nothing was installed") as caught:
         project.run("install", source=f"file://{repo}", skill=["a", "b"])
     assert len(caught.value.data["left_out"]) == 2
-    assert not [path for path in project.skills.glob("*") if path.name not in {".navigator", ".gitattributes", ".gitignore"}]
+    assert not [
+        path for path in project.skills.glob("*") if path.name not in {".navigator", ".gitattributes", ".gitignore"}
+    ]
 
 
 def test_the_error_says_how_to_accept_each_of_the_blocked_ones_that_it_names() -> None:

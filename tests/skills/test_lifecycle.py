@@ -132,7 +132,13 @@ def test_list_imports_neither_git_nor_tinydb(project: Any, repo: Path, home: Pat
 def test_uninstall_removes_folder_receipt_lock_entry_and_row(project: Any, repo: Path) -> None:
     project.run("install", source=f"file://{repo}", all=True)
     assert [one["name"] for one in project.run("uninstall", name="Alpha")["skills"]] == ["alpha"]
-    assert sorted(path.name for path in project.skills.iterdir()) == [".gitattributes", ".gitignore", ".navigator", "beta", "skills.db"]
+    assert sorted(path.name for path in project.skills.iterdir()) == [
+        ".gitattributes",
+        ".gitignore",
+        ".navigator",
+        "beta",
+        "skills.db",
+    ]
     assert sorted(path.name for path in project.inner.iterdir()) == ["beta.json", "lock", "locks"]
     assert list(json.loads((project.root / "skills.lock.json").read_text())["skills"]) == ["beta"]
     rows = json.loads((project.skills / "skills.db").read_text())["_default"].values()

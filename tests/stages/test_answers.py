@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import thread_time
 from typing import Any, get_args
 
 import pytest
+from msgspec.structs import replace
 
 from navigator_kernel.language.answers import OpenState, Situation, read
+from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
+from navigator_kernel.skills.catalog.listing import Root
 from navigator_kernel.turn.answers import Resumed, resume
 from navigator_kernel.values.chat import ChatMessage, ToolCall
 from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
@@ -225,10 +228,76 @@ def test_a_yes_to_the_other_steps_continues_with_them_alone(text: str) -> None:
     assert (found.message.text, found.message.answers, found.session.question) == ("a", (), None)
 
 
-def test_another_answer_to_the_other_steps_names_a_skill() -> None:
-    question = PendingQuestion(original="a, then b", question="only a?", missing=("skill",), rest="a")
-    found = resume(Message(text="word-count"), Session(id="s", question=question))
-    assert (found.message.text, found.message.answers) == ("a, then b word-count", ("word-count",))
+SKILL_ASKED = PendingQuestion(original="a, then b", question="only a?", missing=("skill",), rest="a")
+
+
+@pytest.fixture
+def answered_with(tmp_path: Path) -> Callable[..., Resumed]:
+    """What a text means where a skill is to be named, and skills of some names are installed."""
+
+    def answered(text: str, *names: str, rounds: int = 1, aside: bool = False) -> Resumed:
+        for name in names:
+            (tmp_path / name).mkdir(exist_ok=True)
+            (tmp_path / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Does it\n---\nDo it.\n")
+        catalogue = ResourceCatalogue(roots=(Root(path=tmp_path, level="project"),))
+        question = replace(SKILL_ASKED, rounds=rounds, aside=aside)
+        return resume(Message(text=text), Session(id="s", question=question), "", catalogue)
+
+    return answered
+
+
+@pytest.mark.requirement("X-11", "WFL-5")
+@cases("text, names")
+def test_another_answer_to_the_other_steps_names_a_skill(
+    answered_with: Callable[..., Resumed], text: str, names: str
+) -> None:
+    for aside in (False, True):
+        found = answered_with(text, "word-count", "draw-chart", "pdf", aside=aside)
+        assert (found.message.text, found.message.answers) == (f"a, then b {names}", (names,))
+        assert found.session.question is None
+
+
+@pytest.mark.requirement("X-11", "WFL-5")
+@cases("text")
+def test_what_names_no_skill_and_asks_or_orders_something_else_is_a_message_of_its_own(
+    answered_with: Callable[..., Resumed], text: str
+) -> None:
+    found = answered_with(text, "word-count", "draw-chart", "count", "translate")
+    assert (found.outcome, found.message.text, found.message.answers) == ("other", text, ())
+    assert found.session.question == replace(SKILL_ASKED, aside=True)
+
+
+@pytest.mark.requirement("X-10", "X-11")
+@pytest.mark.parametrize("text", ["banana", "lorem ipsum dolor", "use whisper", "香蕉苹果"])
+def test_what_names_no_skill_is_explained_once_and_then_stands_for_itself(
+    answered_with: Callable[..., Resumed], text: str
+) -> None:
+    first = answered_with(text, "word-count")
+    assert (first.topic, first.note) == ("open", "no_skill")
+    assert first.session.question == replace(SKILL_ASKED, rounds=2)
+    second = answered_with(text, "word-count", rounds=2)
+    assert (second.outcome, second.message.text) == ("other", text)
+    assert second.session.question == replace(SKILL_ASKED, rounds=2, aside=True)
+
+
+@pytest.mark.requirement("X-11")
+@pytest.mark.parametrize(
+    ("text", "asks"), [("how many words does it have?", True), ("它有多少行？", True), ("wait", False)]
+)
+def test_a_doubt_about_the_missing_skill_asks_again(
+    answered_with: Callable[..., Resumed], text: str, asks: bool
+) -> None:
+    found = answered_with(text, "word-count")
+    assert (found.topic, found.note, found.session.question) == ("open", "later" if asks else "", SKILL_ASKED)
+
+
+@pytest.mark.requirement("X-11")
+@pytest.mark.parametrize(("text", "goes_on"), [("yes", True), ("好的", True), ("lunch is ready", False)])
+def test_a_yes_to_the_other_steps_counts_after_something_else_too(
+    answered_with: Callable[..., Resumed], text: str, goes_on: bool
+) -> None:
+    found = answered_with(text, aside=True)
+    assert (found.message.text, found.session.question is None) == ("a" if goes_on else text, goes_on)
 
 
 def asked_which(*options: str, text: str) -> Resumed:
@@ -352,3 +421,33 @@ def test_a_question_about_a_file_that_nobody_asked_about_is_a_message_of_its_own
 @cases("text")
 def test_a_question_about_what_would_happen_is_for_what_is_open(state: OpenState, text: str) -> None:
     assert read(text, state).outcome == "question"
+
+
+@pytest.mark.requirement("SAF-1")
+@pytest.mark.parametrize("state", FEW, ids=[state.situation for state in FEW])
+@cases("text")
+def test_an_order_about_something_else_is_a_message_of_its_own(state: OpenState, text: str) -> None:
+    assert read(text, state).outcome == "other"
+
+
+@pytest.mark.requirement("SAF-1")
+@pytest.mark.parametrize("state", FEW, ids=[state.situation for state in FEW])
+@cases("text")
+def test_an_order_about_what_is_open_is_not(state: OpenState, text: str) -> None:
+    assert read(text, state).outcome not in {"other", "yes", "yes_session", "always"}
+
+
+@pytest.mark.requirement("SAF-1")
+@cases("text, outcome")
+def test_a_file_that_is_asked_for_is_told_from_one_that_is_asked_about(text: str, outcome: str) -> None:
+    assert read(text, OpenState(situation="missing", question="csv-report needs: the CSV file")).outcome == outcome
+
+
+@pytest.mark.requirement("SAF-1")
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [("how many rows does it have?", "later"), ("它有多少行？", "later"), ("banana", "unclear"), ("hm", ""), ("?", "")],
+)
+def test_what_is_open_is_asked_again_with_the_reason(text: str, note: str) -> None:
+    found = resume(Message(text=text), ASKED)
+    assert (found.topic, found.note, found.session.approval) == ("open", note, APPROVAL)

@@ -12,8 +12,11 @@ from navigator_kernel.values.request import PendingApproval, Session
 from workflows.project import SKILLS, packets, project_in, put_skill, talk_in
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from navigator_kernel.values.reply import Reply
+    from navigator_kernel.values.workflow import WorkflowStep
     from turns.conftest import Talk
 
 pytestmark = pytest.mark.sample(1)
@@ -37,6 +40,11 @@ def talk(root: Path) -> Talk:
 
 def token_of(talk: Talk) -> str:
     return talk.kernel.journal.listed()[0].token
+
+
+def plan_of(reply: Reply) -> Sequence[WorkflowStep]:
+    assert reply.workflow is not None
+    return reply.workflow.plan.steps
 
 
 # The plan
@@ -270,3 +278,35 @@ def test_two_questions_one_after_another_end_in_a_plan(talk: Talk) -> None:
         "count-terms",
         "draft-poem",
     ]
+
+
+@pytest.mark.requirement("WFL-5", "X-11")
+@pytest.mark.parametrize("name", ["count-terms", "cuont-terms", "use count-terms please"])
+def test_a_plan_without_a_skill_stays_open_through_other_messages_until_one_is_named(talk: Talk, name: str) -> None:
+    asked = talk.say("run shout-loud on @notes.txt, then list the zibs").report.summary
+    assert "no installed skill is called that" in talk.say("banana").report.summary
+    assert talk.say("/count-terms two words", consent=True).report.data["words"] == 2
+    for text in ("banana", "apples and pears"):
+        assert asked[:40] in talk.say(text).open
+    assert [step.skill for step in plan_of(talk.say(name))] == ["shout-loud", "count-terms"]
+
+
+@pytest.mark.requirement("WFL-5", "X-11")
+def test_a_yes_after_another_message_runs_the_other_steps_and_closes_the_question(talk: Talk) -> None:
+    talk.say("run shout-loud on @notes.txt, then list the zibs")
+    talk.say("/count-terms two words", consent=True)
+    reply = talk.say("yes", consent=True)
+    assert (reply.report.data["output"], reply.open, talk.session.question) == ("ONE TWO THREE", "", None)
+
+
+@pytest.mark.requirement("X-11")
+def test_a_question_that_another_one_replaces_is_named(talk: Talk) -> None:
+    asked = talk.say("run shout-loud on @notes.txt, then list the zibs").report.summary
+    assert talk.say("/shout-loud").open.startswith(f"no longer open: {asked[:40]}")
+
+
+@pytest.mark.requirement("WFL-5")
+def test_a_folder_that_is_named_with_its_slash_has_one_in_the_plan(talk: Talk, root: Path) -> None:
+    (root / "parts").mkdir()
+    reply = talk.say("run total-column on parts/ and then run shout-loud on it")
+    assert "parts//" not in str(reply.report.data)

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from navigator_kernel.turn.split import has_own_object, is_order, split, wishes
+from navigator_kernel.language.orders import has_own_object, is_order
+from navigator_kernel.turn.split import split, wishes
 from tables import cases
 from workflows.messages import MULTI, SINGLE
 

@@ -130,7 +130,7 @@ class Turns(Struct, frozen=True):
                 session = replace(session, written=written)
             if project.models is not None and session.turn:
                 session = replace(session, history=tuple(project.sessions.history(session.id, RECALLED)))
-            resumed = resume(message, session, project.clock.now())
+            resumed = resume(message, session, project.clock.now(), project.catalogue)
             allow(resumed)
             goes_on: str = ""  # the run of a killed process that continues now
             size: int | None = None  # of its file
@@ -190,7 +190,7 @@ class Turns(Struct, frozen=True):
             return replace(session, grants=grants, approval=approval)
         for one in (session, stored):
             asks = one.approval is not None or one.question is not None
-            if asks and resume(message, one, self.project.clock.now()).outcome != "other":
+            if asks and resume(message, one, self.project.clock.now(), self.project.catalogue).outcome != "other":
                 hint = f"navigator session show {session.id}, then send it again"
                 raise Busy(f"session {session.id!r} was continued meanwhile, and the message may not fit", hint=hint)
         return stored

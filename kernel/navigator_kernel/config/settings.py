@@ -241,8 +241,6 @@ def field_of(key: str) -> str:
     return key.rpartition(".")[2]
 
 
-
-
 def checked(key: str, value: Any) -> str | int | float:
     """Returns `value` in the type of the setting `key`; UsageProblem if it is not allowed."""
     if key not in SCALARS:

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from navigator_kernel.language.orders import has_new_object, is_apart
 from navigator_kernel.language.signs import Clause, Piece, clauses, is_path, normal, phrases_of, verbs, words
 from navigator_kernel.text import fold, lazy_compile
 
@@ -21,6 +22,7 @@ Situation = Literal[
     "choice_many",
     "missing",
     "free",
+    "skill",
     "plan",
     "after_run",
     "after_error",
@@ -70,7 +72,11 @@ _REFERRING = lazy_compile(r"(?i)\b(?:it|its|this|that|these|those|them|they|will
 # The name of a file, also between Chinese words: `销售.csv有几行`
 _FILE = lazy_compile(r"(?i)(?<![\w@/~-])[\w@/~-]++\.[a-z][a-z\d]{0,5}(?![a-z\d])")
 # Situations with a few answers, of which a question about something else is none
-_ONE_OF_FEW = frozenset({"approval", "choice_one", "choice_many", "plan", "interrupted"})
+_ONE_OF_FEW = frozenset({"approval", "choice_one", "choice_many", "plan", "interrupted", "skill", "missing"})
+_OPEN_QUESTION = lazy_compile(r"(?i)^(?:what|who|which|how|when|where)|[几多什啥哪谁怎]")
+_MOVES = frozenset({"to", "把", "将", "翻成"})  # words of a change that also belong to an order
+_ONLY = frozenset({"only", "just", "只", "只要"})
+_OF_ANSWER = frozenset({"no", "stop", "wait", "undo", "correct"})
 _AGREE = frozenset({"yes", "go"})
 _WIDTH = frozenset({"session", "always", "once"})
 _FIRM = frozenset(
@@ -79,23 +85,27 @@ _FIRM = frozenset(
 
 
 class OpenState(Struct, frozen=True, kw_only=True):
-    """What is open. `question` is its text, `options` are the skills to choose from or the steps of a plan, `asked`
-    says that the last answer ended in a question of its own, `works` that a model did the last run."""
+    """What is open. `question` is its text, `options` are the skills to choose from, the steps of a plan, or the words
+    that name a skill, with the skills' `names`; `asked` says that the last answer ended in a question of its own,
+    `works` that a model did the last run."""
 
     situation: Situation = "idle"
     question: str = ""
     options: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     asked: bool = False
     works: bool = False
 
 
 class Reading(Struct, frozen=True, kw_only=True):
     """`value` is the number of the picked option or the value that was asked for, `reason` the words that go with a
-    refusal or a change."""
+    refusal or a change; of a `question`, `asks` says that it asks something, `loose` that it says something else."""
 
     outcome: Outcome
     value: str = ""
     reason: str = ""
+    asks: bool = False
+    loose: bool = False
 
 
 class _Found(NamedTuple):
@@ -128,8 +138,10 @@ def read(text: str, state: OpenState) -> Reading:
         return Reading(outcome="help")
     found = _found(plain, state)
     reading = _READERS[state.situation](found, state)
-    if reading.outcome == "question" and state.situation in _ONE_OF_FEW and _asks_about_another(found, state):
+    if state.situation in _ONE_OF_FEW and _is_of_its_own(found, reading, state):
         return Reading(outcome="other")
+    if reading.outcome == "question":
+        return replace(reading, asks=found.asks, loose=bool(_text_of(found)))
     return replace(reading, reason=text.strip()[:REASON]) if reading.reason else reading
 
 
@@ -168,7 +180,7 @@ def _found(plain: str, state: OpenState) -> _Found:
     kinds = {kind for kind, names in verbs().items() if any(_names(word, head) for word in names)}
     if state.situation in {"idle", "after_run", "after_error"}:
         kinds = {"use", "send", "delete", "change", "access"}
-    elif state.situation in {"choice_one", "choice_many"}:
+    elif state.situation in {"choice_one", "choice_many", "skill"}:
         kinds = {"use"}
     elif state.situation == "plan":
         kinds = (kinds | {"run"}) - {"change"}
@@ -350,18 +362,36 @@ def _is_request(found: _Found, known: str = "") -> bool:
     return bool(words_of) and (begins or "request" in found.weak)
 
 
-def _asks_about_another(found: _Found, state: OpenState) -> bool:
-    """Whether the message asks about a file or folder that the open question does not name, and not about what the
-    answer would do: `how many rows has sales.csv?`, but not `does it read sales.csv?` or `what about sales.csv?`."""
-    head, pieces = plain_head(state.question), [piece for clause in found.clauses for piece in clause.pieces]
+def _is_of_its_own(found: _Found, reading: Reading, state: OpenState) -> bool:
+    """Whether the message is about a file or folder that the open question does not name, or orders a new thing, and
+    not about what the answer would do: `how many rows has sales.csv?` and `write a poem`, but not `does it read
+    sales.csv?`, `what about sales.csv?` or `make a backup first`. Where a skill is to be named, any question with a
+    subject of its own is one."""
+    pieces = [piece for clause in found.clauses for piece in clause.pieces]
+    if reading.outcome not in {"question", "refine", "pick", "edit"} or not pieces:
+        return False
+    head, names_skill = plain_head(state.question), state.situation == "skill"
     named = [word for word in _text_of(found).split() if is_path(word.rstrip("/")) or word.endswith("/")]
     named += (files := _FILE.findall(found.text))
-    if not found.asks or not any(word.casefold() not in head for word in named):
+    others = any(word.casefold() not in head for word in named)
+    parts = [found.text[clause.pieces[0].start : clause.pieces[-1].end] for clause in found.clauses if clause.pieces]
+    verb = next((piece for piece in pieces if any(sign.startswith("verb.") for sign in piece.signs)), pieces[0])
+    orders = [part for part in parts if is_apart(part)] if "verb.use" not in verb.signs else []
+    if others and orders and state.situation in {"choice_one", "choice_many"}:
+        return True
+    changes = any("change" in piece.signs and piece.text not in _MOVES for piece in pieces)
+    if (not names_skill and (changes or pieces[0].signs & {"next", "adds"})) or found.marks & _OF_ANSWER:
         return False
-    of_answer = found.marks & {"no", "stop", "wait", "undo", "correct", "go", "again"} or "change" in found.weak
     # Without a border, what refers may seem to be a part of the name: `它会动销售.csv吗`
     refers = _REFERRING.search(_FILE.sub(" ", found.text)) or any(set("它这那") & set(name) for name in files)
-    return not of_answer and not refers and not pieces[0].signs & {"next", "adds"}
+    of_effect = refers or "change" in found.weak or found.marks & {"go", "again"}
+    asks = found.asks and reading.outcome == "question" and not of_effect
+    if state.situation == "missing":  # "maybe sales.csv?" could be the value
+        asks &= any("question" in piece.signs and _OPEN_QUESTION.search(piece.text) is not None for piece in pieces)
+    if others:
+        return bool(orders) or asks or names_skill
+    new = any(map(has_new_object, orders)) and reading.outcome != "pick" and not named
+    return new or (names_skill and asks and bool(_text_of(found)))
 
 
 def _first(found: _Found) -> Piece | None:
@@ -637,8 +667,13 @@ def _value(found: _Found) -> str:
         words += [text] if is_value else []
     if paths:
         mails = [path for path in paths if "@" in path[1:]]
-        if len(set(mails)) > 1 and any(
-            "@" in c.text[c.pieces[0].start : c.pieces[-1].end] and _limits(c) for c in parts
+        if (
+            len(set(mails)) > 1
+            and any(  # `only tom`, `sue is on holiday`
+                "@" in c.text[c.pieces[0].start : c.pieces[-1].end]
+                and any("fact" in piece.signs or piece.text.casefold() in _ONLY for piece in c.pieces)
+                for c in parts
+            )
         ):
             return ""  # it is not clear which of them are meant
         return ", ".join(dict.fromkeys(mails)) if mails else paths[-1].removeprefix("@")
@@ -653,13 +688,6 @@ def _value(found: _Found) -> str:
     if number and all(word == number or _is_known(word) for word in "".join(words).replace("px", " ").split()):
         return number.replace(",", "")
     return "".join(words)
-
-
-def _limits(clause: Clause) -> bool:
-    """Whether the clause says something about what it names, or names only a part: `only tom`, `sue is on holiday`."""
-    return any(
-        "fact" in piece.signs or piece.text.casefold() in {"only", "just", "只", "只要"} for piece in clause.pieces
-    )
 
 
 def _is_known(text: str) -> bool:
@@ -707,6 +735,21 @@ def _free(found: _Found, state: OpenState) -> Reading:
     if not content and (yes := _agreed(found)) is not None:
         return yes
     return Reading(outcome="value", value=found.text)
+
+
+def _skill(found: _Found, state: OpenState) -> Reading:
+    """A skill for what none fits, by the words of its name; or a yes to the other steps."""
+    marks, content = found.marks, _text_of(found)
+    if "topic" in marks and content:
+        return Reading(outcome="other")
+    refuses = bool(marks & {"stop", "no"})
+    if "option" in found.weak and not (found.asks or refuses or content):
+        return Reading(outcome="value", value=found.text)
+    if _is_request(found, plain_head(state.question)):
+        return Reading(outcome="other")
+    if refuses and not found.asks:
+        return Reading(outcome="cancel")
+    return _agreed(found) or Reading(outcome="question")
 
 
 def _plan(found: _Found, state: OpenState) -> Reading:
@@ -916,6 +959,7 @@ _READERS = {
     "choice_many": _choice_many,
     "missing": _missing,
     "free": _free,
+    "skill": _skill,
     "plan": _plan,
     "after_run": _after_run,
     "after_error": _after_error,

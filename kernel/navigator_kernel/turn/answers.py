@@ -30,9 +30,11 @@ from navigator_kernel.values.work import with_refusal, with_words
 from navigator_kernel.values.workflow import PLAN, REPEAT
 
 if TYPE_CHECKING:
+    from navigator_kernel.ports import Catalogue
     from navigator_kernel.values.route import Topic
 
 Lasting = Literal["once", "session", "always"]
+Note = Literal["", "later", "unclear", "no_skill"]  # why what is open is asked again
 
 ROUNDS = 2  # X-10
 FAILURES = 2  # SAF-5
@@ -46,8 +48,8 @@ _DROPS = ("cancel", "no", "none")
 class Resumed(Struct, frozen=True, kw_only=True):
     """`message` is what to work on, `approved` what may now continue and for how long (`lasting`), `declined` says that
     the person said no to `subject`, which may be of a `workflow`; with both, a model continues without the call that it
-    asked for. `topic` is what the kernel answers itself, `outcome` what the message means; empty for a session in which
-    nothing is open."""
+    asked for. `topic` is what the kernel answers itself, `note` why it asks again what is open, `outcome` what the
+    message means; empty for a session in which nothing is open."""
 
     message: Message
     session: Session
@@ -60,6 +62,7 @@ class Resumed(Struct, frozen=True, kw_only=True):
     workflow: str = ""
     rounds: int = 0
     topic: Topic = ""
+    note: Note = ""
 
 
 def expiry_of(asked_at: str) -> str:
@@ -83,8 +86,9 @@ def asks_for_model(approval: PendingApproval) -> bool:
     return bool(approval.packets) and not is_interrupted(approval) and with_refusal(approval.packets[0], "") is not None
 
 
-def resume(message: Message, session: Session, now: str = "") -> Resumed:
-    """Reads the message. What was asked more than a day before `now` (ISO 8601) is no longer open."""
+def resume(message: Message, session: Session, now: str = "", catalogue: Catalogue | None = None) -> Resumed:
+    """Reads the message. What was asked more than a day before `now` (ISO 8601) is no longer open. Only with the
+    `catalogue`, a message can name the skill that a question asks for."""
     message = replace(message, text=message.text.encode("utf-8", "replace").decode("utf-8"))
     session = _fresh(session, now)
     question, approval = session.question, session.approval
@@ -92,7 +96,8 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     if killed is not None and message.text.strip() == killed.strip():  # a killed process was working on it
         return _sent_again(Resumed(message=message, session=_answered(session), outcome="yes", approved=approval))
     if question is not None and not question.aside:
-        return _on_question(message, session, question, read(message.text, _open_question(question)))
+        state = _open_question(question, message.text, catalogue)
+        return _on_question(message, session, question, read(message.text, state), state)
     if approval is not None:
         reading = read(message.text, _open_approval(approval))
         resumed = _sent_again(_on_approval(message, session, approval, reading))
@@ -103,7 +108,9 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     else:
         reading = read(message.text, _nothing_open(session, now))
         resumed = _on_nothing(message, session, reading)
-    return resumed if question is None else _aside(message, session, question, resumed)
+    if question is None:
+        return resumed
+    return _aside(message, session, question, resumed, _open_question(question, message.text, catalogue))
 
 
 def _sent_again(resumed: Resumed) -> Resumed:
@@ -114,9 +121,14 @@ def _sent_again(resumed: Resumed) -> Resumed:
     return replace(resumed, message=replace(resumed.message, text=packets[0].task_spec.intent), approved=None)
 
 
-def _open_question(question: PendingQuestion) -> OpenState:
+def _open_question(question: PendingQuestion, text: str, catalogue: Catalogue | None) -> OpenState:
     takes_one = bool(question.options) or len(question.missing) == 1
-    if question.target.startswith(ASKED_BY_SERVER) or question.rest or not takes_one:
+    by_server = question.target.startswith(ASKED_BY_SERVER)
+    if not by_server and question.missing == ("skill",) and not question.options:
+        named = catalogue.named(text) if catalogue is not None else ()
+        parts, names = tuple(part for part, _ in named), tuple(name for _, name in named)
+        return OpenState(situation="skill", question=question.question, options=parts, names=names)
+    if by_server or not takes_one:
         return OpenState(situation="free", question=question.question)
     if question.options:
         situation: Situation = "choice_one" if len(question.options) == 1 else "choice_many"
@@ -143,7 +155,9 @@ def _nothing_open(session: Session, now: str) -> OpenState:
     return OpenState(situation="after_run", question=last.text, asked=answers_question, works=last.by_model)
 
 
-def _on_question(message: Message, session: Session, question: PendingQuestion, reading: Reading) -> Resumed:
+def _on_question(
+    message: Message, session: Session, question: PendingQuestion, reading: Reading, state: OpenState
+) -> Resumed:
     free = _answered(session)
     base = Resumed(message=message, session=free, outcome=reading.outcome, value=reading.value)
     answer = message.text.strip()
@@ -151,7 +165,13 @@ def _on_question(message: Message, session: Session, question: PendingQuestion, 
     by_server = question.target.startswith(ASKED_BY_SERVER)
     match reading.outcome:
         case "question" | "help" if not by_server:
-            return replace(base, session=session, topic="open")
+            note = _note(reading, names_skill=state.situation == "skill")
+            if note != "no_skill":
+                return replace(base, session=session, topic="open", note=note)
+            if question.rounds == 1:  # said once; the next such text is a message of its own
+                again = replace(question, rounds=question.rounds + 1)
+                return replace(base, session=replace(session, question=again), topic="open", note=note)
+            return replace(base, outcome="other", session=replace(session, question=replace(question, aside=True)))
         case "other":
             return replace(base, session=replace(session, question=replace(question, aside=True), retry=()))
         case "cancel" if not by_server:
@@ -166,6 +186,8 @@ def _on_question(message: Message, session: Session, question: PendingQuestion, 
                 return replace(
                     base, message=replace(same, target=question.options[place], way="chosen"), rounds=question.rounds
                 )
+    if state.situation == "skill":
+        reading = replace(reading, value=" ".join(state.names))
     answers = (*question.answers, reading.value or answer)
     if by_server:  # the server gets the answer; the message stays as it was
         return replace(base, message=replace(same, answers=answers, target=question.target), rounds=question.rounds)
@@ -178,6 +200,13 @@ def _on_question(message: Message, session: Session, question: PendingQuestion, 
     return replace(
         base, message=replace(message, text=text, answers=answers, target=question.target), rounds=question.rounds
     )
+
+
+def _note(reading: Reading, *, names_skill: bool = False) -> Note:
+    """What is said before what is open is asked again, after a text that answers nothing."""
+    if not reading.loose or reading.outcome != "question":
+        return ""
+    return "later" if reading.asks else "no_skill" if names_skill else "unclear"
 
 
 def _on_approval(message: Message, session: Session, approval: PendingApproval, reading: Reading) -> Resumed:
@@ -205,7 +234,12 @@ def _on_approval(message: Message, session: Session, approval: PendingApproval, 
             return replace(base, session=replace(free, sticky=None), declined=True, workflow=approval.workflow)
         case "question" | "help" | "edit":
             return replace(
-                base, session=session, subject="", topic="edit" if outcome == "edit" else "open", value=reading.reason
+                base,
+                session=session,
+                subject="",
+                topic="edit" if outcome == "edit" else "open",
+                value=reading.reason,
+                note=_note(reading),
             )
         case _:
             return replace(base, session=replace(session, retry=()), subject="")
@@ -268,16 +302,19 @@ def _mended(request: str, fix: str) -> str:
     return request.replace(before, f"{mark}{after}")
 
 
-def _aside(message: Message, session: Session, question: PendingQuestion, resumed: Resumed) -> Resumed:
-    """The message, where a question stands behind another matter: it is answered only by a place, a name or a value,
-    and dropped by a refusal of nothing else."""
+def _aside(
+    message: Message, session: Session, question: PendingQuestion, resumed: Resumed, state: OpenState
+) -> Resumed:
+    """The message, where a question stands behind another matter: it is answered only by a place, a name, a value, or
+    a yes to the other steps, and dropped by a refusal of nothing else."""
     if resumed.outcome not in {"other", "stop", "nothing", "thanks"}:
         return resumed
-    state = _open_question(question)
     reading = read(message.text, state)
-    named = reading.outcome == "value" and state.situation == "missing" and not wants_text(state)
-    if reading.outcome == "pick" or named:  # any message could be a text, so none is taken for it
-        return _on_question(message, session, question, reading)
+    named = reading.outcome == "value" and state.situation in {"missing", "skill"} and not wants_text(state)
+    agreed = reading.outcome == "yes" and bool(question.rest) and resumed.outcome in {"nothing", "thanks"}
+    if reading.outcome == "pick" or named or agreed:  # any message could be a text, so none is taken for it
+        front = replace(question, aside=False)
+        return _on_question(message, replace(session, question=front), front, reading, state)
     if reading.outcome in _DROPS and resumed.outcome != "other":
         return replace(resumed, session=replace(resumed.session, question=None))
     return resumed

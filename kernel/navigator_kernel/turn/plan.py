@@ -78,7 +78,8 @@ def _own_answer(resumed: Resumed, request: PreprocessingResult, kernel: Kernel, 
     be put back, and nothing runs by itself."""
     topic, language, offer, last = resumed.topic, request.language, None, resumed.session.sticky
     result: Direct | NeedClarification = Direct(topic=topic)
-    answer = say(f"own.{topic}", language) if topic in {"thanks", "nothing", "edit"} else ""
+    own = resumed.note or (topic if topic in {"thanks", "nothing", "edit"} else "")
+    answer = say(f"own.{own}", language) if own else ""
     changed = kernel.changed(last.run) if last is not None and topic in {"undo", "complaint"} else ()
     if topic == "undo" and last is not None and changed:
         answer = say("own.undo", language, files=between(changed, language))

@@ -106,11 +106,13 @@ def _still_open(turn: TurnSummary, session: Session, report: Report) -> str:
     asks = (
         session.approval is before.approval
         and session.approval is not None
-        and report.summary != session.approval.question
+        and not report.summary.endswith(session.approval.question)
     )
     if asks and session.approval is not None:
         return say("open.approval", language, what=_head(session.approval))
     question = session.question
+    if before.question is not None and question is not before.question:
+        return say("open.withdrawn", language, what=shorten(before.question.question, SUBJECT_LIMIT))
     if question is not None and question.aside:
         return say("open.question", language, what=shorten(question.question, SUBJECT_LIMIT))
     return ""
@@ -175,7 +177,7 @@ def _asked_again(turn: TurnSummary, clock: Clock) -> Report:
     if question is not None and not question.aside:
         data: dict[str, Any] = {"required": list(question.missing), "optional": [], "reason": "clarify"}
         data |= {"options": list(question.options)} if question.options else {}
-        return _own("pending", question.question, data, turn, clock)
+        return _own("pending", f"{turn.own}\n{question.question}".lstrip(), data, turn, clock)
     plan = approval is not None and bool(approval.steps)
     data = {"reason": "plan" if plan else "consent", "required": ["approval" if plan else "consent"], "optional": []}
     text = approval.question if approval else ""

@@ -13,13 +13,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.language.clauses import asks_to_look, clauses, is_long, without_refused
+from navigator_kernel.language.orders import has_own_object, is_order, leading_verb
 from navigator_kernel.language.parameters import Parameters, is_there, parameters, wants_path
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean, fold, lazy_compile, shorten
 from navigator_kernel.turn import understand
 from navigator_kernel.turn.message import preprocess
 from navigator_kernel.turn.packets import asked_values, plan, unusable
-from navigator_kernel.turn.split import are_apart, has_own_object, is_order, leading_verb, split, wishes
+from navigator_kernel.turn.split import are_apart, split, wishes
 from navigator_kernel.turn.understand import FALLBACKS, POSSIBLE, command_that_looks, decide, understand_locally
 from navigator_kernel.values.owner import one_look
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult, Session
@@ -500,7 +501,8 @@ def _marked(step: BoundStep, ground: PlanningContext) -> str:
 def _with_mark(text: str, written: str, path: str) -> str:
     """`text` with the marked `path` in place of the first `written` without a mark."""
     mark = f'@"{path}"' if " " in path or _AFTER_PATH.search(text.partition(written)[2][:1]) else f"@{path}"
-    form = lazy_compile(rf"(?P<quote>[\"'`“「]?)(?<![\w@./-]){re.escape(written)}(?P<end>[\"'`”」]?)")
+    end = "/?" if path.endswith("/") else ""
+    form = lazy_compile(rf"(?P<quote>[\"'`“「]?)(?<![\w@./-]){re.escape(written)}{end}(?P<end>[\"'`”」]?)")
     return form.sub(mark.replace("\\", r"\\"), text, count=1)
 
 

@@ -58,7 +58,7 @@ async def run_turn(
     cancelled task returns a reply if a model had worked (`Reply.is_stopped`).
     """
     if resumed is None:  # an answer to what is open, something about the last run, or a new message
-        resumed = resume(message, session, kernel.clock.now())
+        resumed = resume(message, session, kernel.clock.now(), kernel.catalogue)
     began = kernel.clock.monotonic()
     text = f"/{message.skill} {message.text}" if message.skill else message.text
     text = text if resumed.message.text == text else message.text  # not where it answers what is open

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from navigator_kernel.errors import KernelError, NotLoadable, unknown_skill
 from navigator_kernel.skills.catalog.aliases import skill_folder, with_sidecar
 from navigator_kernel.skills.catalog.listing import INNER, Listing, Sidecars, Stamp
-from navigator_kernel.text import clean, fold
+from navigator_kernel.text import clean, fold, suggestions
 from navigator_kernel.values.owner import looked_up
 from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 FILE_LIMIT = 1024 * 1024  # bytes of one SKILL.md
 LARGE = 500  # resources above which a `stat` of each takes longer than choosing one
+MOST_WORDS = 12  # of a text that names skills
+NEAR = 0.8  # similarity from which a word is a name with a typo
 MANY = 16  # files to read from which it pays to load the results of an earlier process
 KEPT_AT = 16  # files read from disk from which the results are stored for the next process
 
@@ -99,6 +101,23 @@ class ResourceCatalogue(Struct):
 
         near = sorted(names, key=nearness, reverse=True)
         return tuple(other for other in near[:k] if nearness(other)[0] or nearness(other)[1] >= 0.5)
+
+    def named(self, text: str) -> Sequence[tuple[str, str]]:
+        """The words of a short text that name skills, each with the skill, in their order; what is nearly a name only
+        if nothing is one."""
+        words = [bare for word in text.split() if (bare := word.strip(",.;:!?，。；：！？、“”\"'`()（）"))]
+        named: list[tuple[str, str]] = []
+        at = 0
+        while at < len(words) <= MOST_WORDS:
+            parts = [" ".join(words[at : at + size]) for size in range(min(3, len(words) - at), 0, -1)]
+            part, skill = next(((part, skill) for part in parts if (skill := self.find(part)) is not None), ("", None))
+            named += [(part, skill.name)] if skill is not None else []
+            at += part.count(" ") + 1
+        if named or len(words) > MOST_WORDS:
+            return named
+        names = [resource.name for resource in self.list_resources() if resource.type == "skill"]
+        near = ((part, suggestions(part, names, 1, NEAR)) for part in (" ".join(words), *words) if len(part) > 3)
+        return [(part, best[0]) for part, best in near if best][:1]
 
     def create_executor(self, namespace: str) -> SkillExecutor:
         """Creates an executor; SkillNotFound or NotLoadable (CAN-2, CAN-3)."""
