@@ -201,7 +201,7 @@ def test_the_summary_is_a_sentence_of_the_persons_language(
         ("box 里有重复的文件吗", "；没有重复文件"),
     ],
 )  # fmt: skip
-def test_the_summary_tells_what_is_asked_about(place: Place, message: str, told: str) -> None:
+def test_the_summary_answers_the_question(place: Place, message: str, told: str) -> None:
     for name, text, at in (("a.txt", "abc", 10**9), ("b.txt", "ab", 15 * 10**8), ("c.txt", "abcd", 16 * 10**8)):
         os.utime(place.write(f"box/{name}", text), (at, at))
     assert told.replace("box/", "") in place.ask(message).summary

@@ -439,7 +439,7 @@ _ENDINGS = {
     "video|视频": ".mp4 .mov .mkv .webm .avi", "audio|音频": ".mp3 .wav .flac .ogg .m4a",
 }  # fmt: skip
 _OF_KIND = {word: endings.split() for words, endings in _ENDINGS.items() for word in words.split("|")}
-# Kinds whose files are no text
+# Kinds of files without text
 _MEDIA = ("pdf", "docx", "xlsx", "pptx", "zip", "image", "video", "audio")
 _KINDS = "|".join(sorted(map(re.escape, _OF_KIND), key=len, reverse=True))
 _FILES_OF_KIND = lazy_compile(
@@ -459,7 +459,7 @@ _LISTED_KINDS = lazy_compile(
 
 
 def media(ending: str) -> Sequence[str]:
-    """What a file with this ending is called, if it is no text: `png` is an `image`, a `picture`, 图片. A `word` is also
+    """What a file with this ending is called, if it holds no text: `png` is an `image`, a `picture`, 图片. A `word` is also
     something else."""
     if not any(f".{ending}" in _OF_KIND[kind] for kind in _MEDIA):
         return ()

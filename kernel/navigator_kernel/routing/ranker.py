@@ -106,8 +106,8 @@ class ScoredCandidate(Struct, frozen=True):
 class Query(Struct, frozen=True):
     """What a message asks for, which rows are measured against: its text, the number of its content terms, its stems,
     rarest first, each with one of its words, and the rows that were found by them, in every field and in the body
-    alone. `known` is the share of its stems that some skill has; `foreign` says that all files in it are of kinds that
-    are no text and that no skill speaks of."""
+    alone. `known` is the share of its stems that some skill has; `foreign` says that its files hold no text, and
+    that no skill speaks of their kinds."""
 
     text: str
     message: str
