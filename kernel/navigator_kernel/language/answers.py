@@ -484,6 +484,9 @@ def _choice_one(found: _Found, state: OpenState) -> Reading:
         return Reading(outcome="question")
     if marks & {"blame", "correct"} and not content:
         return Reading(outcome="no")
+    chosen, unwanted, beyond = _mentions(found, state.options)  # its place or its name
+    if chosen and not unwanted and not beyond and not marks & {"wait", "blame"} and not content:
+        return Reading(outcome="yes")
     if _is_request(found):
         return Reading(outcome="other")
     return Reading(outcome="refine" if content and found.weak & {"change", "next", "adds"} else "question")
