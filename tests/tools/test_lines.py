@@ -70,6 +70,12 @@ def earlier(box: Toolbox, name: str, text: str) -> None:
         ("node scripts/node.mjs", str(len(SALES))),
         ("node -e \"fetch('data:,hi').then(got => got.text()).then(console.log)\"", "hi"),
         ("cat < top.txt", "top"),
+        ("grep -rl region .", "./sales.csv"),
+        (
+            "grep -rn --include='*.csv' 'of the skill' . | cat; grep --recursive -l assets .",
+            "./data/skill.csv:1:of the skill\n./scripts/where.py",
+        ),
+        ("find . -type f -name 'contrast.py' && echo 'grep -r x' | grep -e r", "./scripts/contrast.py\ngrep -r x"),
         ("head -2 sales.csv", "region,sum\nnorth,1"),
         ("cat sales.csv | head -1", "region,sum"),
         ("sort -r <sales.csv >sorted.csv && head -1 sorted.csv", "south,2"),

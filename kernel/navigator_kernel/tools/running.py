@@ -20,7 +20,7 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, escape_controls, lazy_compile, shown_lines
 from navigator_kernel.tools.guarded import LONGEST
 from navigator_kernel.tools.places import COPY, ROOT_NAMES, Places, is_obeyed, meant_place, rooted
-from navigator_kernel.values.allowed import Allowed, Simple, Unclear, commands_in
+from navigator_kernel.values.allowed import Allowed, Simple, Unclear, Word, commands_in
 from navigator_kernel.values.job import Job, Outcome, Want
 from navigator_kernel.values.rights import PACKAGES, RUN, SCRIPTS, covering
 
@@ -92,6 +92,8 @@ _WITH_VALUE = frozenset("-r --requirement -c --constraint -e --editable -i --ind
 _WITH_VALUE |= frozenset("--find-links -t --target --prefix --root --registry --python --group --cache-dir".split())
 _OF_SKILL = "those of the skill's requirements.txt or package.json are there without it when its script runs"
 _NPX = lazy_compile(r"(?<![\w./-])npx (?:-y |--yes |--no-install |--no )*(?=[@\w])")
+# Options of grep for folders, after options without a value
+_RECURSIVE = lazy_compile(r"--recursive|-[EFGHILPTUVZabchilnoqsuvwxyz0]*+r[a-zA-Z]*")
 # `uv run` before a program, or with group 1 empty before a script, `-m` or `-`: uv asks an index, and is not needed
 _UV_RUN = lazy_compile(
     r"(?<![\w./'\"=-])uv run (?:(?:-[sq]|--(?:script|quiet|no-project|isolated|offline|no-sync|frozen|locked)) ){0,9}"
@@ -304,11 +306,15 @@ def _own(word: str, places: Places) -> Path | None:
 def _startable(parts: Sequence[Simple], line: str, places: Places) -> str:
     """The line with the full path of a file that the skill has under another path (`meant_place`), and an interpreter
     before each script that cannot be started without one; `chmod` of the skill's own files does nothing."""
+    follows = {word.start: option for part in parts for word, option in _following_links(part)}
     words = {word.start: (word, number == 0) for part in parts for number, word in enumerate(part.words)}
     needless = {part.words[0].start for part in parts if _is_chmod_of_skill(part, places)}
     for at, (word, is_program) in sorted(words.items(), reverse=True):
         if at in needless and line.startswith("chmod", at):
             line = f"{line[:at]}:{line[at + len('chmod') :]}"
+        if at >= 0 and at in follows and line.startswith(word.text, at):
+            line = f"{line[:at]}{follows[at]}{line[at + len(word.text) :]}"
+            continue
         if at < 0 or "/" not in word.text or (script := _script_of(word.text, places)) is None:
             continue
         end = at + len(word.text)
@@ -318,6 +324,20 @@ def _startable(parts: Sequence[Simple], line: str, places: Places) -> str:
         starter = _starter(script) if is_program else ()
         line = "".join([line[:at], *(f"{name} " for name in starter), path, line[end:]])
     return line
+
+
+def _following_links(command: Simple) -> Iterator[tuple[Word, str]]:
+    """The words of a search through folders, with what makes it read the files of the skill and of the person, which
+    are links here (`names_for`)."""
+    program, *others = command.words
+    if program.text in {"grep", "egrep", "fgrep"}:
+        for word in others:
+            if _RECURSIVE.fullmatch(word.text):
+                yield word, "-R" if word.text == "--recursive" else word.text.replace("r", "R")
+    elif program.text in {"rg", "du", "find"} and not any(
+        word.text in {"-L", "-P", "-H", "--follow"} for word in others
+    ):
+        yield program, f"{program.text} -L"
 
 
 def _is_chmod_of_skill(command: Simple, places: Places) -> bool:
