@@ -13,6 +13,7 @@ from pathlib import Path
 
 import nats
 import pytest
+from nats.aio.msg import Msg
 
 from dispatch.nats_broker import Broker
 from dispatch.nats_parts import owner, settings, started_worker
@@ -46,7 +47,7 @@ def carried_out(broker: Broker, root: Path, **environment: str) -> tuple[Report,
     (root / ".mcp.json").write_text(json.dumps({"mcpServers": {"files": server}}))
     carried: list[bytes] = []
 
-    async def heard(message: nats.aio.msg.Msg) -> None:
+    async def heard(message: Msg) -> None:
         carried.append(message.data + json.dumps(message.headers or {}).encode())
 
     async def sent() -> Report:
