@@ -41,7 +41,7 @@ class PostgresServer:
         subprocess.run(words, check=True, capture_output=True)
         self._words = [*before, server, "-D", data, "-k", str(folder), "-c", "fsync=off", "-h", "127.0.0.1"]
         self._log = folder / "log"
-        self._process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
         self.url = ""
 
     def start(self) -> None:
@@ -50,9 +50,9 @@ class PostgresServer:
         while time.monotonic() < end:
             port = int(self.url.rpartition(":")[2].partition("/")[0]) if self.url else free_port()
             with self._log.open("ab") as log:
-                self._process = subprocess.Popen([*self._words, "-p", str(port)], stdout=log, stderr=log)
+                self.process = subprocess.Popen([*self._words, "-p", str(port)], stdout=log, stderr=log)
             url = f"postgresql://ann@127.0.0.1:{port}/postgres"
-            if _answers(url, self._process, end):
+            if _answers(url, self.process, end):
                 self.url = url
                 return
             self.stop()
@@ -60,9 +60,9 @@ class PostgresServer:
 
     def stop(self) -> None:
         """Ends it at once, without waiting for its clients."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(signal.SIGINT)
-            self._process.wait(timeout=20)
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait(timeout=20)
 
 
 def _answers(url: str, process: subprocess.Popen[bytes], end: float) -> bool:

@@ -135,6 +135,10 @@ class SharedStores(Protocol):
         """A place behind those that wait for `name`, until the block ends. Yields a function that returns who has the
         first place; None if it is this one. Busy if more than `most` are before it."""
 
+    def take(self, name: str, most: float, rate: float, burst: float) -> float:
+        """Takes up to `most` from the bucket `name`, which holds up to `burst` and gets `rate` a second by the
+        database's clock; returns how much. Where this method is missing, each host has its own buckets."""
+
     def lines(self, subject: str) -> Any:
         """What `FileLines` is for files: lines by name, which one process has open, and another one after its end.
         Where this method is missing, each host keeps them in files."""

@@ -11,7 +11,6 @@ import click
 
 from navigator_kernel.commands import dispatch_ports, document, json_option, note, say_lines
 from navigator_kernel.errors import NotLoadable, UsageProblem
-from navigator_kernel.text import numbered
 
 URL = click.option("--url", default="", metavar="URL", help="The broker, instead of NAVIGATOR_NATS_URL.")
 
@@ -90,15 +89,9 @@ def cluster() -> click.Command:
         if as_json:
             document(body)
             return
-        say_lines(
-            f"worker {each['name']}: {' '.join(each['pools'])}, {each['running']} under way, {each['done']} done"
-            + (", ends" if each["ending"] else "")
-            for each in body["workers"]
-        )
-        say_lines(
-            f"pool {each['pool']}: {each['waiting']} waiting, {each['under_way']} under way" for each in body["pools"]
-        )
-        say_lines(f"{numbered(len(body['dead']), 'task')} given up")
+        from navigator_nats.inspection import lines_of
+
+        say_lines(lines_of(body))
 
     @group.command("doctor", short_help="List tasks that were given up; send them again, or drop them")
     @click.option("--retry", default="", metavar="KEY", help="Send this task again.")
@@ -113,11 +106,9 @@ def cluster() -> click.Command:
         if retry or drop:
             _asked(url, lambda held: held.retry(retry) if retry else held.drop(drop))
         body = _asked(url, lambda held: held.status())
-        problems = [f"the stream {name} is missing" for name in body["missing"]]
-        served = {pool for each in body["workers"] for pool in each["pools"]}
-        waits = [each["pool"] for each in body["pools"] if each["pool"] not in served and each["waiting"]]
-        problems += [f"no worker takes tasks of the pool {pool}" for pool in waits]
-        problems += [f"given up: {each['key']} ({each['pool']}): {each['reason']}" for each in body["dead"]]
+        from navigator_nats.inspection import problems_of
+
+        problems = problems_of(body)
         if as_json:
             document({"problems": problems, "dead": body["dead"], "exit_code": 1 if problems else 0})
         else:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -92,6 +93,20 @@ class NatsDispatcher:
         self._made: set[str] = set()
         self._brought: set[str] = set()  # digests of skills
         self._ids = NUID()
+
+    def hosts(self) -> tuple[list[str], list[str]]:
+        """What `navigator cluster status` shows, and what is wrong there, for `navigator doctor` and the page."""
+        from navigator_nats.inspection import Cluster, lines_of, problems_of  # which needs this module
+
+        async def asked() -> dict[str, Any]:
+            async with Cluster.opened(self.settings) as cluster:
+                return await cluster.status()
+
+        with ThreadPoolExecutor(1) as thread:  # the caller may have an event loop
+            body = thread.submit(lambda: asyncio.run(asked())).result()
+        if len(body["missing"]) == 3:  # owners make the streams with the first order
+            body["missing"] = []
+        return lines_of(body), problems_of(body)
 
     async def submit(self, packet: Packet) -> str | None:
         """Stores the packet's task at the broker. Busy if too many wait there, FetchFailed if it cannot be reached."""

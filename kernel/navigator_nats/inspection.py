@@ -13,6 +13,7 @@ from nats.errors import Error as NatsError
 from nats.js.errors import NotFoundError
 
 from navigator_kernel.errors import NotFound
+from navigator_kernel.text import numbered
 from navigator_nats import broker
 from navigator_nats.broker import DEAD, HOSTS, REPORT, REPORTS, TASKS
 from navigator_nats.files import FILES
@@ -137,3 +138,27 @@ class Cluster:
                 "advisory": number,
                 "can_retry": is_kept,
             }
+
+
+def lines_of(body: dict[str, Any]) -> list[str]:
+    """Sentences that show a status."""
+    lines = [
+        f"worker {each['name']}: {' '.join(each['pools'])}, {each['running']} under way, {each['done']} done"
+        + (", ends" if each["ending"] else "")
+        for each in body["workers"]
+    ]
+    lines += [
+        f"pool {each['pool']}: {each['waiting']} waiting, {each['under_way']} under way" for each in body["pools"]
+    ]
+    return [*lines, f"{numbered(len(body['dead']), 'task')} given up"]
+
+
+def problems_of(body: dict[str, Any]) -> list[str]:
+    """Sentences that say what is wrong in a status."""
+    served = {pool for each in body["workers"] for pool in each["pools"]}
+    waits = [each["pool"] for each in body["pools"] if each["pool"] not in served and each["waiting"]]
+    return [
+        *(f"the stream {name} is missing" for name in body["missing"]),
+        *(f"no worker takes tasks of the pool {pool}" for pool in waits),
+        *(f"given up: {each['key']} ({each['pool']}): {each['reason']}" for each in body["dead"]),
+    ]

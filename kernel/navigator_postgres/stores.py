@@ -51,6 +51,9 @@ _LINES = (
         "CREATE INDEX lines_by_name ON lines (subject, name, n)",
     ),
 )
+_BUCKETS = (
+    ("CREATE TABLE buckets (name TEXT PRIMARY KEY, level DOUBLE PRECISION NOT NULL, at TIMESTAMPTZ NOT NULL)",),
+)
 LOOKING = 1.0  # seconds to wait for lines that another process may only be looking at
 _RENEW_CLAIM = "UPDATE claims SET ends = clock_timestamp() + make_interval(secs => ?) WHERE name = ? AND fence = ?"
 _RENEW_PLACE = "UPDATE places SET ends = clock_timestamp() + make_interval(secs => ?) WHERE name = ? AND place = ?"
@@ -228,6 +231,20 @@ class PostgresStores:
                 self._own_places.discard((name, place))
             statement = "DELETE FROM places WHERE name = ? AND (place = ? OR ends <= clock_timestamp())"
             self._release(statement, (name, place))
+
+    def take(self, name: str, most: float, rate: float, burst: float) -> float:
+        fill = (
+            "SELECT LEAST(?, level + ? * GREATEST(0, EXTRACT(EPOCH FROM clock_timestamp() - at)))"
+            " FROM buckets WHERE name = ? FOR UPDATE"
+        )
+        with self.open("buckets", _BUCKETS, beside=True) as database:
+            new = "INSERT INTO buckets VALUES (?, ?, clock_timestamp()) ON CONFLICT (name) DO NOTHING"
+            database.execute(new, (name, burst))
+            (level,) = database.execute(fill, (burst, rate, name)).fetchone() or (0.0,)
+            taken = min(most, float(level))
+            left = "UPDATE buckets SET level = ?, at = clock_timestamp() WHERE name = ?"
+            database.execute(left, (level - taken, name))
+        return taken
 
     def _check(self, database: Statements, name: str) -> None:
         """Busy if the claim is not this process's, or is another's now. Its row stays locked to the end of the

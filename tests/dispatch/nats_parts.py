@@ -68,7 +68,7 @@ def worker(held: Settings, agents: Mapping[str, Agent], *, digest: str = "", nam
 
 def started_worker(root: Path, url: str, *more: str, **environment: str) -> subprocess.Popen[str]:
     """`navigator worker` in a process of its own, which prints to stderr when it takes tasks."""
-    argv = [sys.executable, "-m", "navigator_kernel.cli.main", "-C", str(root), "worker", "--url", url, *more]
+    argv = [sys.executable, "-m", "navigator_kernel.cli.main", "worker", "--url", url, *more]
     return subprocess.Popen(
-        argv, env={**os.environ, **environment}, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        argv, cwd=root, env={**os.environ, **environment}, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -1,7 +1,8 @@
 """A worker in a process of its own, with an agent for tests: `python -m dispatch.nats_worker URL NAME FOLDER [digest]`.
 
 The packet's `request` says what it does: `sleep N` notes its begin in FOLDER, sleeps in a child process as a sandboxed
-program would, and notes its end; `die` ends the worker at once; `fail` is an error; `nothing` is done at once.
+program would, and notes its end; `wait N` only waits; `die` ends the worker at once; `fail` is an error; `nothing` is
+done at once.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class Doer:
     async def handle(self, prompt: str) -> object:
         packet = packet_from_yaml(prompt)
         word, _, seconds = str(packet.params.value("request")).partition(" ")
-        if word == "nothing":
+        if word in {"nothing", "wait"}:
+            await asyncio.sleep(float(seconds or 0))
             return {"state": "success", "summary": "done"}
         if word == "die":
             self._note(packet.context.run, "begun")

@@ -22,6 +22,8 @@ from nats.js.errors import NotFoundError
 from dispatch.nats_broker import Broker
 from dispatch.nats_parts import owner, settings
 from dispatch.orders import order
+from navigator_kernel.bootstrap.health import findings
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.errors import Busy, FetchFailed, NotFound, StorageFailed
 from navigator_kernel.values.packet import Context, Packet, Report
 from navigator_nats import broker as names
@@ -664,3 +666,39 @@ def test_what_a_worker_of_another_version_says_is_understood(broker: Broker) -> 
     report, workers = owning(broker, said)
     assert (report.state, report.summary) == ("success", "done")
     assert [(each["name"], each["ending"], each["host"]) for each in workers] == [("old", False, "")]
+
+
+def test_the_doctor_and_so_the_page_show_workers_pools_and_what_was_given_up(
+    broker: Broker, start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NAVIGATOR_NATS_URL", broker.url)
+    (tmp_path / "project" / "mybox").mkdir(parents=True)
+
+    def shown() -> list[tuple[str, str]]:
+        project = Project(tmp_path / "project")
+        return [(found.state, found.detail) for found in findings(project) if found.what == "hosts"]
+
+    assert shown() == [("ok", "0 tasks given up")]
+    start("a")
+
+    async def failed(held: NatsDispatcher) -> None:
+        assert (await sent(held, task("r", "nothing"))).state == "success"
+        client = await nats.connect(broker.url)
+        await client.jetstream().publish(f"nav.task.skills.{'0' * 64}", b"{not a packet")
+        await client.close()
+        async with Cluster.opened(settings(broker.url)) as cluster:
+            await until(lambda: dead_of(cluster))
+
+    owning(broker, failed)
+    *fine, (state, problem) = shown()
+    assert fine == [
+        ("ok", "worker a: skills, 0 under way, 1 done"),
+        ("ok", "pool skills: 0 waiting, 0 under way"),
+        ("ok", "1 task given up"),
+    ]
+    assert state == "damaged" and problem.startswith("given up: ") and "cannot be read" in problem
+    broker.kill()
+    ((state, problem),) = [
+        (one.state, one.detail) for one in findings(Project(tmp_path / "project")) if "hosts" in one.what
+    ]
+    assert state == "damaged" and "cannot be reached" in problem

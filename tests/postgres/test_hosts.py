@@ -18,6 +18,9 @@ from pathlib import Path
 import pytest
 
 from cli.support import environment
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.stores.journal import VERSIONS, SqliteJournal
 from navigator_kernel.errors import Busy, KernelError, StorageFailed, UsageProblem
 from navigator_postgres.plugin import PROJECT_ID, URL
 from navigator_postgres.stores import PostgresStores
@@ -268,6 +271,17 @@ def test_a_write_without_the_claim_changes_nothing(project: PostgresStores) -> N
         database.execute("INSERT INTO made VALUES ('c')")
     with project.open("made", TABLES, beside=True) as database:
         assert database.execute("SELECT name FROM made ORDER BY name").fetchall() == [("a",), ("c",)]
+
+
+def test_writes_of_different_runs_do_not_wait_for_each_other(project: PostgresStores) -> None:
+    journal = SqliteJournal(Path("journal"), FolderWriter([]), SystemClock(), shared=project)
+    with ExitStack() as runs:
+        for token in ("x", "y"):
+            runs.enter_context(journal.hold(token))
+        with project.open("journal", VERSIONS, beside=True, claimed="run:x"):
+            began = time.monotonic()
+            journal.begin("y", 1, 1, "digest")
+            assert time.monotonic() - began < LEASE / 2
 
 
 def test_one_process_has_a_run_once_even_if_its_lease_ended(project: PostgresStores) -> None:

@@ -488,6 +488,15 @@ def _plugins(project: Project) -> Iterator[Finding]:
     yield _tried("plugins", look, "navigator plugin list names them")
 
 
+def _hosts(project: Project) -> Iterator[Finding]:
+    """Other machines that carry out packets, as a plugin's dispatcher describes them."""
+    if (hosts := getattr(getattr(project.dispatcher, "held", None), "hosts", None)) is not None:
+        lines, problems = hosts()
+        yield from (Finding(what="hosts", state="ok", detail=line) for line in lines)
+        remedy = "navigator cluster doctor shows it; --retry or --drop ends a task that was given up"
+        yield from (Finding(what="hosts", state="damaged", detail=line, remedy=remedy) for line in problems)
+
+
 def _tried(what: str, look: Callable[[], str], remedy: str, fix: Callable[[], list[str]] | None = None) -> Finding:
     """The finding of a check that raises if something is damaged. With `fix`, `remedy` says what that does."""
     try:
@@ -521,5 +530,6 @@ CHECKS: tuple[Check, ...] = (
     _settings,
     *OF_STATE,
     _plugins,
+    _hosts,
     _rubbish,
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
+from navigator_kernel.errors import KernelError
 from navigator_kernel.gateway.problems import ProblemResponse
 from navigator_kernel.values.http.endpoint import Caller, HttpProblem
 
@@ -24,20 +25,47 @@ WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 OPEN = frozenset({"/healthz", "/readyz"})  # paths that need no token
 RATE, BURST = 50.0, 200.0  # changes per second by one token, and the size of a burst
 READ = 0.1  # cost of a request that only reads, where a change costs 1
+SHARE = 10.0  # taken at once from a bucket that gateways share, so that few requests have to ask for it
+ALONE = 5.0  # seconds after a failure of the shared buckets in which a gateway uses its own
 CHECKED = 1.0  # seconds between two checks of the tokens of open requests
 ENDED = "the token was revoked or has expired"
 LAST_EVENT = "last_event"  # key of a scope; the value returns the bytes of a stream's last event
 
 
 class Buckets:
-    """A token bucket for each token (RFC 2697's single rate)."""
+    """A token bucket for each token (RFC 2697's single rate). With `take`, that of `SharedStores`, all gateways share
+    it; without their database each gateway has its own."""
 
-    def __init__(self, rate: float = RATE, burst: float = BURST, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate, self._burst, self._clock = rate, burst, clock
+    def __init__(
+        self,
+        rate: float = RATE,
+        burst: float = BURST,
+        clock: Callable[[], float] = time.monotonic,
+        take: Callable[[str, float, float, float], float] | None = None,
+    ) -> None:
+        self._rate, self._burst, self._clock, self._take = rate, burst, clock, take
         self._held: dict[str, tuple[float, float]] = {}
+        self._alone = 0.0  # when to ask the database again
+        self._taken: dict[str, float] = {}  # of the shared buckets, and not used yet
 
-    def wait(self, name: str, cost: float = 1.0) -> float:
+    async def wait(self, name: str, cost: float = 1.0) -> float:
         """Takes `cost` from a bucket; returns 0, or the seconds to wait if it has less."""
+        if self._take is not None and self._clock() >= self._alone:
+            try:
+                if self._taken.get(name, 0.0) < cost:
+                    more = await asyncio.to_thread(self._take, name, max(cost, SHARE), self._rate, self._burst)
+                    self._taken[name] = self._taken.get(name, 0.0) + more
+            except KernelError:
+                self._alone = self._clock() + ALONE
+                return self._own(name, cost)
+            left = self._taken[name] - cost
+            if left < 0:
+                return -left / self._rate
+            self._taken[name] = left
+            return 0.0
+        return self._own(name, cost)
+
+    def _own(self, name: str, cost: float) -> float:
         now = self._clock()
         left, before = self._held.get(name, (self._burst, now))
         left = min(self._burst, left + (now - before) * self._rate)
@@ -112,7 +140,7 @@ class Access:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        refusal = self._refusal(scope)
+        refusal = await self._refusal(scope)
         if refusal is not None:
             await refusal(scope, receive, send)
             return
@@ -142,7 +170,7 @@ class Access:
         elif sent != "whole" and LAST_EVENT in scope:
             await send({"type": "http.response.body", "body": scope[LAST_EVENT](), "more_body": False})
 
-    def _refusal(self, scope: Scope) -> ProblemResponse | None:
+    async def _refusal(self, scope: Scope) -> ProblemResponse | None:
         headers = [(name, value.decode("latin-1")) for name, value in scope["headers"]]
         hosts = [value for name, value in headers if name == b"host"]
         if len(hosts) != 1 or hosts[0].lower() not in self._places:
@@ -165,7 +193,7 @@ class Access:
         caller = self._caller(token.strip()) if scheme.lower() == "bearer" else None
         if caller is None:
             return _refused("a token is needed")
-        if (seconds := self._buckets.wait(caller.id, 1.0 if scope["method"] in WRITES else READ)) > 0:
+        if (seconds := await self._buckets.wait(caller.id, 1.0 if scope["method"] in WRITES else READ)) > 0:
             after = {"Retry-After": str(int(seconds) + 1)}
             return ProblemResponse(429, "rate", "too many requests with this token", headers=after)
         scope["caller"] = caller

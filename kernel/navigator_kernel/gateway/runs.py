@@ -47,12 +47,18 @@ class Run(Struct, frozen=True, kw_only=True):
 
 
 class Runs:
-    """The turns of all clients. `log` contains the runs of earlier processes, too."""
+    """The turns of all clients. `log` contains the runs of other processes, too; `is_busy` says whether any process
+    takes a turn of a session."""
 
     def __init__(
-        self, workers: TurnWorkers, log: RunLog, ids: Ids, tracing: Callable[[], Listener] | None = None
+        self,
+        workers: TurnWorkers,
+        log: RunLog,
+        ids: Ids,
+        is_busy: Callable[[str], bool],
+        tracing: Callable[[], Listener] | None = None,
     ) -> None:
-        self.feeds = Feeds(log)
+        self.feeds = Feeds(log, is_busy)
         self._workers, self._log, self._ids = workers, log, ids
         self._tracing = tracing
         self._active: dict[str, Run] = {}

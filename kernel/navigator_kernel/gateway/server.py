@@ -121,7 +121,7 @@ def application(gateway: Gateway, places: Sequence[str]) -> Starlette:
         places=places,
         caller=gateway.tokens.caller,
         requests=requests,
-        buckets=Buckets(),
+        buckets=Buckets(take=getattr(gateway.project.shared, "take", None)),
         open_paths={*OPEN, *page_files()},
         open_folder=f"/{INDEX}/" if gateway.publishes else None,
     )

@@ -55,22 +55,24 @@ class RunLog(Struct, frozen=True):
         add = self.add or partial(self.writer.append, self._file(event.run))
         add((line + "\n").encode("utf-8", errors="backslashreplace"))
 
-    def read(self, run: str) -> Sequence[Event]:
-        lines = self._lines(run)
+    def read(self, run: str, after: int = -1) -> Sequence[Event]:
+        """The events of the run behind the position `after`; NotFound if there is no such run."""
+        lines = self._lines(run, after)
         if lines is None:
             raise NotFound(f"no run is called {run!r}", hint="navigator why shows the newest run")
         try:
-            return [event_from(json.loads(line)) for line in lines]
+            return [event for event in (event_from(json.loads(line)) for line in lines) if event.seq > after]
         except (ValueError, KeyError, TypeError) as error:
             raise Damaged(f"the log of run {run!r} cannot be read: {error}", hint="remove the file") from error
 
-    def _lines(self, run: str) -> Sequence[str | bytes] | None:
-        """The lines of the run; None if there is none of that name."""
+    def _lines(self, run: str, after: int = -1) -> Sequence[str | bytes] | None:
+        """The lines of the run, in a database those behind `after`; None if there is no run of that name."""
         file = self._file(run)
         if self.shared is not None:
             with self._rows() as database:
-                rows = database.execute("SELECT line FROM events WHERE run = ? ORDER BY seq", (run,)).fetchall()
-            return [line for (line,) in rows] or None
+                query = "SELECT line FROM events WHERE run = ? AND seq > ? ORDER BY seq"
+                rows = database.execute(query, (run, after)).fetchall()
+            return [line for (line,) in rows] if rows or after >= 0 else None
         try:
             return file.read_bytes().split(b"\n")[:-1]
         except FileNotFoundError:

@@ -255,9 +255,19 @@ class TurnQueue(Struct, frozen=True):
                 await asyncio.sleep(_PAUSE if self.shared is None else _PAUSE_SHARED)
             yield not is_first
 
+    def is_busy(self, session: str) -> bool:
+        """Whether any process takes a turn of `session` now."""
+        if self.shared is None:
+            return bool(self._live(_stem(session), lambda _: None))
+        try:
+            with self.shared.place(session, 0):
+                return False
+        except Busy:
+            return True
+
     def _enter(self, session: str, stack: ExitStack) -> Callable[[], str | None]:
         """Makes the locked file of this turn, behind those that are there; returns what `SharedStores.place` yields."""
-        name, guard = blake2b(session.encode(), digest_size=12).hexdigest(), self.folder / "lock"
+        name, guard = _stem(session), self.folder / "lock"
         self.writer.append(guard, b"")
         with own_lock(guard, timeout=PATIENCE):
             others = self._live(name, self._remove)
@@ -290,6 +300,10 @@ class TurnQueue(Struct, frozen=True):
 
     def _remove(self, file: Path) -> None:
         self.writer.remove(file, durable=False)
+
+
+def _stem(session: str) -> str:
+    return blake2b(session.encode(), digest_size=12).hexdigest()
 
 
 def _holder(file: Path) -> str:

@@ -63,10 +63,10 @@ def tables(
     claimed: str = "",
 ) -> Iterator[Any]:
     """A connection to the tables of `file`, or of the same subject in a database that several hosts share. Without
-    `reads` the block is one transaction, of the owner of the claim `claimed` if it is not empty; one machine has locks
-    of files in place of claims."""
+    `reads` the block is one transaction, of the owner of the claim `claimed` if it is not empty, beside those of other
+    owners; one machine has locks of files in place of claims."""
     if shared is not None:
-        with shared.open(file.stem, versions, beside=reads, claimed=claimed) as database:
+        with shared.open(file.stem, versions, beside=reads or bool(claimed), claimed=claimed) as database:
             yield database
         return
     with connect(file, writer, versions, durable=durable, reads=reads) as database:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.errors import NotFound
+from navigator_kernel.events import RunStarted
 from navigator_kernel.gateway.streams.page_events import LAST, Frames
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 
 RECENT = 10_000  # events of all runs kept for readers that fell behind
+LOOK = 0.3  # seconds between two looks at the log of a run that another process carries out
+QUIET = 15.0  # seconds without an event of such a run, after which its readers get a sign of life
+SAVING = 3.0  # seconds for another process to save the session after a run's last event
 
 
 class Feed:
@@ -108,10 +112,10 @@ class Told(NamedTuple):
 
 
 class Feeds:
-    """The feeds of the runs in progress."""
+    """The feeds of the runs in progress. `is_busy` says whether any process takes a turn of a session."""
 
-    def __init__(self, log: RunLog) -> None:
-        self._log = log
+    def __init__(self, log: RunLog, is_busy: Callable[[str], bool]) -> None:
+        self._log, self._is_busy = log, is_busy
         self._feeds: dict[str, Feed] = {}
         self._recent: deque[Told] = deque(maxlen=RECENT)
         self._count = 0
@@ -174,7 +178,8 @@ class Feeds:
         before it. NotFound if there is no such run."""
         feed = self._feeds.get(run)
         if feed is None:
-            yield await asyncio.to_thread(self._log.read, run)
+            async for news in self._logged(run):
+                yield news
             return
         is_first = True
         async for news in feed.read():
@@ -183,6 +188,31 @@ class Feeds:
                 if news[0].seq > after + 1:
                     yield await asyncio.to_thread(self._before, run, news[0].seq)
             yield news
+
+    async def _logged(self, run: str) -> AsyncIterator[Sequence[Event]]:
+        """The events of a run that has ended, or that another process carries out: to its last one, or as long as that
+        process lives. The last one comes when the session is saved, as in `Feed.put`."""
+        news = await asyncio.to_thread(self._log.read, run)
+        started = news[0].body
+        session, at, quiet = started.session if isinstance(started, RunStarted) else "", news[-1].seq, 0.0
+        yield news
+        while not (news and isinstance(news[-1].body, LAST)) and not self._is_closed:
+            is_busy = await asyncio.to_thread(self._is_busy, session)
+            news = await asyncio.to_thread(self._log.read, run, at)
+            if news:
+                at, quiet, end = news[-1].seq, 0.0, asyncio.get_running_loop().time() + SAVING
+                while isinstance(news[-1].body, LAST) and is_busy and asyncio.get_running_loop().time() < end:
+                    await asyncio.sleep(LOOK)
+                    is_busy = await asyncio.to_thread(self._is_busy, session)
+                yield news
+            elif not is_busy:
+                return
+            else:
+                await asyncio.sleep(LOOK)
+                quiet += LOOK
+                if quiet >= QUIET:
+                    quiet = 0.0
+                    yield ()
 
     def _before(self, run: str, seq: int) -> list[Event]:
         """The events of the run that a killed process logged, those before `seq`; empty if there are none."""
