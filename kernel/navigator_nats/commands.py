@@ -89,9 +89,7 @@ def cluster() -> click.Command:
         if as_json:
             document(body)
             return
-        from navigator_nats.inspection import lines_of
-
-        say_lines(lines_of(body))
+        say_lines(_sentences(body)[0])
 
     @group.command("doctor", short_help="List tasks that were given up; send them again, or drop them")
     @click.option("--retry", default="", metavar="KEY", help="Send this task again.")
@@ -106,9 +104,7 @@ def cluster() -> click.Command:
         if retry or drop:
             _asked(url, lambda held: held.retry(retry) if retry else held.drop(drop))
         body = _asked(url, lambda held: held.status())
-        from navigator_nats.inspection import problems_of
-
-        problems = problems_of(body)
+        problems = _sentences(body)[1]
         if as_json:
             document({"problems": problems, "dead": body["dead"], "exit_code": 1 if problems else 0})
         else:
@@ -172,6 +168,13 @@ def _write_configuration(
     from navigator_nats.rights import write_configuration
 
     return write_configuration(folder, owners, workers, port, store)
+
+
+def _sentences(body: Any) -> tuple[list[str], list[str]]:
+    """What a status shows, and what is wrong in it."""
+    from navigator_nats.inspection import lines_of, problems_of
+
+    return lines_of(body), problems_of(body)
 
 
 def _asked(url: str, ask: Any) -> Any:

@@ -129,7 +129,7 @@ class Cluster:
                 key, pool = str(packet.subject).rpartition(".")[2], str(packet.subject)[len("nav.task.") : -65]
             except NotFoundError:
                 is_kept = False
-            reason = advisory.get("reason") or f"begun {advisory.get('deliveries')} times and never ended"
+            reason = advisory.get("reason") or "it was begun several times and never ended"
             yield {
                 "key": key,
                 "pool": pool,

@@ -172,7 +172,7 @@ CASES: Mapping[str, Case] = {
 TOML, DATABASE = broken("navigator.toml"), broken(".claude/skills/skills.db")
 SWITCHES, RECEIPT = broken_state("disabled.json"), broken(".claude/skills/.navigator/alpha.json")
 FAILING: Sequence[tuple[str, Case]] = [
-    ("agent list", Case(before=TOML, code=6)),
+    ("agent list", Case(words=["more"], code=2)),
     ("ask", Case(words=["hi"], before=TOML, code=6)),
     ("ask", Case(words=["hi"], before=SWITCHES, code=6)),
     ("ask", Case(words=["/nothing-like-it x"], code=4)),

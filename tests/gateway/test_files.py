@@ -171,7 +171,7 @@ def test_the_data_of_a_reply_that_no_step_made_is_in_its_last_event(served: Serv
     asked = served.chat("/word-count", "data")[-1].data["payload"]
     assert asked["data"] == {
         "required": ["text"],
-        "optional": ["file", "folder", "endings", "top", "by", "order", "without"],
+        "optional": ["file", "folder", "endings", "top", "by", "order", "without", "word", "about"],
         "reason": "clarify",
     }
     able = served.chat("what can you do?", "able")[-1].data["payload"]

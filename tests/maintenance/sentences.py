@@ -30,11 +30,11 @@ FORMS = 24  # texts that one expression may be
 DEPTH = 6  # names and functions that are followed to a text
 # Keywords of any call, and functions of the terminal, whose texts are shown; all others are those of errors
 SHOWN = frozenset({"hint", "help", "short_help", "epilog", "problem", "remedy", "detail"})
-PRINTING = frozenset({"note", "say_lines", "confirm", "prompt", "echo"})
+PRINTING = frozenset({"note", "say_lines", "confirm", "prompt", "echo", "unknown_name"})
 HELPING = frozenset({"command", "group"})  # decorators of functions whose docstring is help
 WHOLE = (  # modules every text of which is shown
     "/storage_errors.py", "bootstrap/health.py", "cli/registry.py", "cli/skill/__init__.py", "config/settings.py",
-    "config/denials.py",
+    "config/denials.py", "navigator_nats/inspection.py",
     "sandbox/guard.py",
 )  # fmt: skip
 CLICK = ("decorators.py", "exceptions.py", "parser.py", "types.py")  # messages about a wrong command line

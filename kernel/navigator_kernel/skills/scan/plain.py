@@ -7,6 +7,7 @@ import base64
 import binascii
 import json
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from navigator_kernel.text import lazy_compile
@@ -56,10 +57,15 @@ def _written_out(line: str) -> str:
     for _ in range(ROUNDS):
         before = value
         for pattern, result in _RULES:
-            value = pattern.sub(lambda hit, result=result: hit[0] if (to := result(hit)) is None else to, value)  # type: ignore[misc]
+            value = pattern.sub(partial(_computed, result), value)
         if value == before:
             break
     return value.ljust(len(line)) if len(value) <= len(line) else line
+
+
+def _computed(result: Callable[[re.Match[str]], str | None], hit: re.Match[str]) -> str:
+    value = result(hit)
+    return hit[0] if value is None else value
 
 
 def cells_of(notebook: str) -> str:
