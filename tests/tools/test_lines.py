@@ -70,6 +70,11 @@ def earlier(box: Toolbox, name: str, text: str) -> None:
         ("node scripts/node.mjs", str(len(SALES))),
         ("node -e \"fetch('data:,hi').then(got => got.text()).then(console.log)\"", "hi"),
         ("cat < top.txt", "top"),
+        (
+            "cd scripts && python3 contrast.py n && cat ../sales.csv ../data/year.csv | head -1",
+            "contrast n\nregion,sum",
+        ),
+        ("cd assets && echo new > b.txt && cat b.txt ../assets/a.txt && ls -d ../assets", "new\nasset\n../assets"),
         ("grep -rl region .", "./sales.csv"),
         (
             "grep -rn --include='*.csv' 'of the skill' . | cat; grep --recursive -l assets .",

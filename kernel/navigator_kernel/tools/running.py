@@ -34,6 +34,7 @@ SHOWN = 16_000  # characters of its output for a model
 FOLDERS, MATCHES, STARS = 8, 200, 8  # folders that a line names, files of one pattern, and its stars
 LONGEST_NAME = 1_000  # characters of a word that may name a file
 SCRIPT = 1_000_000  # bytes of a script whose text is looked at
+LEAVES = 200  # files below a folder of a skill that get a name each
 LINE = 3_000  # characters of a command, which is shown whole to the person
 _PIECE = lazy_compile(r"[^\s'\"`$()<>|&;{},=:@\\#+!]+")
 _QUOTED = lazy_compile(r"'([^'\n]{1,200})'|\"([^\"\n]{1,200})\"")
@@ -174,7 +175,10 @@ def job_of(
         for path in named_files(command.written, places):
             if path.is_relative_to(places.workspace) and not path.is_relative_to(root):
                 links.setdefault(f"{root.name}/{path.relative_to(places.workspace)}", path)
-        links = {key: root / path.name if path.parent == places.folder else path for key, path in links.items()}
+        links = {
+            key: root / path.relative_to(places.folder) if path.is_relative_to(places.folder) else path
+            for key, path in links.items()
+        }
         argv = tuple(_moved(word, places.folder, root) for word in argv)
     if command.script is None and "npx" in programs:  # the programs of packages are on PATH, and npx asks a registry
         argv = (*argv[:2], _NPX.sub("", argv[2]))
@@ -204,8 +208,9 @@ def job_of(
 
 
 def names_for(places: Places) -> tuple[dict[str, Path], dict[str, Path]]:
-    """The names that a command finds in the workspace beside its own files: those of the skill's entries and of the
-    files that the person named, as links, and those of the files of earlier turns, as copies that it may change.
+    """The names that a command finds in the workspace beside its own files: those of the skill's files, in folders of
+    the workspace so that `..` leads to it, and of the files that the person named, as links, and those of the files of
+    earlier turns, as copies that it may change.
 
     They are the names that `Places.find` knows. A link gives no right: the sandbox shows a file or does not, whatever
     links to it, and writes to none of these. So a path of the project that nobody named stays closed. `lent` makes the
@@ -213,7 +218,8 @@ def names_for(places: Places) -> tuple[dict[str, Path], dict[str, Path]]:
     links: dict[str, Path] = {}
     copies: dict[str, Path] = {}
     if places.folder != places.workspace:
-        links |= {path.name: path for path in sorted(places.folder.iterdir()) if not path.name.startswith(".")}
+        entries = [path for path in sorted(places.folder.iterdir()) if not path.name.startswith(".")]
+        links |= {path.relative_to(places.folder).as_posix(): path for entry in entries for path in _leaves(entry)}
         for copy in places.copies():
             links |= {name: copy / name for name in _data_in(copy, places) or ()}
     for path in places.named:
@@ -228,6 +234,16 @@ def names_for(places: Places) -> tuple[dict[str, Path], dict[str, Path]]:
             if name and not name.startswith(".") and name not in links:
                 copies.setdefault(name, path)
     return links, copies
+
+
+def _leaves(entry: Path) -> list[Path]:
+    """The files below a folder of the skill; the entry itself if it is a file, or has no files, or too many for a link
+    each."""
+    if entry.is_symlink() or not entry.is_dir():
+        return [entry]
+    found = (Path(at, name) for at, folders, names in os.walk(entry) for name in (*names, *folders))
+    files = list(islice((path for path in found if path.is_symlink() or not path.is_dir()), LEAVES + 1))
+    return sorted(files) if 0 < len(files) <= LEAVES else [entry]
 
 
 def described(outcome: Outcome, job: Job, keep: Callable[[str], str]) -> str:
