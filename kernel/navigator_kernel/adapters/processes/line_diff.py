@@ -33,9 +33,17 @@ _ENVIRONMENT = {
 async def unified_aside(name: str, before: bytes | None, after: bytes | None) -> str:
     """The same as `unified`, in a thread; if the caller is cancelled, git is killed."""
     processes: list[subprocess.Popen[bytes]] = []
+    is_stopped = False
+
+    def started(process: subprocess.Popen[bytes]) -> None:
+        processes.append(process)
+        if is_stopped:  # before the thread had it
+            process.kill()
+
     try:
-        return await asyncio.to_thread(unified, name, before, after, processes.append)
+        return await asyncio.to_thread(unified, name, before, after, started)
     except asyncio.CancelledError:
+        is_stopped = True
         for process in processes:
             process.kill()
         raise
