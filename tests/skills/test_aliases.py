@@ -125,7 +125,7 @@ def test_a_link_in_its_place_is_not_followed(project: Any, source: Path, tmp_pat
     sidecar(project).symlink_to(tmp_path / "secret")
     with pytest.raises(Refused):
         project.run("install", source=str(source), all=True)
-    assert set(os.listdir(project.skills)) == {".navigator", ".gitattributes", ".gitignore"}
+    assert set(os.listdir(project.skills)) == {".navigator", ".gitignore"}
     path = project.skills / "code-review" / "SKILL.md"
     path.parent.mkdir()
     path.write_text(skill_text("code-review"))

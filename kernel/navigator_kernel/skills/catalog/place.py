@@ -99,11 +99,20 @@ def scope_at(
 
 def prepare(place: InstallScope, writer: Writer) -> None:
     """Makes the folder of records; in a project, first makes a `.gitignore` for files that belong only to this machine
-    (X-42), and a `.gitattributes`. An existing file stays as it is."""
-    for name, data in ((".gitignore", _IGNORED), (".gitattributes", _ATTRIBUTES)):
-        if place.level == "project" and not os.path.lexists(place.skills / name):
-            writer.create(place.skills / name, data, mode=0o644)
+    (X-42). An existing `.gitignore` stays as it is."""
+    _create(".gitignore", _IGNORED, place, writer)
     writer.make_folder(place.inner)
+
+
+def keep_bytes(place: InstallScope, writer: Writer) -> None:
+    """Makes a `.gitattributes` beside the skills of a project, so that git does not change them. An existing one stays
+    as it is."""
+    _create(".gitattributes", _ATTRIBUTES, place, writer)
+
+
+def _create(name: str, data: bytes, place: InstallScope, writer: Writer) -> None:
+    if place.level == "project" and not os.path.lexists(place.skills / name):
+        writer.create(place.skills / name, data, mode=0o644)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from navigator_kernel.skills.catalog.aliases import sidecar_bytes, sidecar_path
 from navigator_kernel.skills.catalog.place import (
     InstallScope,
     held_link,
+    keep_bytes,
     link_path,
     link_text,
     own_links,
@@ -134,6 +135,8 @@ class Change:
                 change.write(f"receipt/{name}", receipt_bytes(plan.receipt))
                 change.write(f"aliases/{name}", sidecar_bytes(plan.skill, name, aliases, plan.about, plan.queries))
         receipts |= {plan.receipt.name: plan.receipt for plan in coming}
+        if coming:
+            keep_bytes(place, writer)
         if coming or going:
             skills = {plan.receipt.name: plan.skill for plan in coming}
             change.write("database", records_bytes(place, receipts, coming=skills, damaged=self.damaged))
