@@ -74,7 +74,7 @@ def earlier(box: Toolbox, name: str, text: str) -> None:
             "cd scripts && python3 contrast.py n && cat ../sales.csv ../data/year.csv | head -1",
             "contrast n\nregion,sum",
         ),
-        ("cd assets && echo new > b.txt && cat b.txt ../assets/a.txt && ls -d ../assets", "new\nasset\n../assets"),
+        ("cd assets && echo new > b.txt && cat b.txt ../assets/a.txt && rm b.txt", "new\nasset"),
         ("grep -rl region .", "./sales.csv"),
         (
             "grep -rn --include='*.csv' 'of the skill' . | cat; grep --recursive -l assets .",
