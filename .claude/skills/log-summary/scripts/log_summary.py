@@ -146,7 +146,7 @@ def summary(
         **({"only": sorted(wanted, key=ORDER.index)} if wanted else {}),
         "approximate": found.approximate,
         **({"word": word, "lines_with_word": found.with_word} if word else {}),
-        **{f"{kind}_error": error for kind, error in found.of_errors.items()},
+        **{f"{kind}_error": error for kind, error in found.of_errors.items() if kind in which.split(",")},
         "messages": messages[:top],
     }
     about = {"source": source, "encoding": encoding.removesuffix("-sig")}

@@ -27,6 +27,7 @@ CHUNK = 2**20  # bytes
 HEAD = 8_192  # bytes that tell a text file from another
 LINE = 2**20  # characters of a line that are read at once
 ADDED = ("words", "characters", "lines", "han", "no_spaces", "paragraphs", "times")  # figures of a folder
+EXTRA = frozenset({"no_spaces", "paragraphs", "longest"})  # figures for those who ask for them
 LISTED = 100  # files of a folder in the answer
 LEFT_OUT = frozenset({".git", ".hg", ".svn", ".claude", ".agents", "mybox", "__pycache__", ".venv", "venv"})
 LEFT_OUT |= {"node_modules", "bower_components", "vendor", "third_party"}
@@ -108,7 +109,7 @@ def of_folder(written: str, top: int, endings: frozenset[str], without: frozense
         **({"word": word} if word else {}),
         "top": [{"word": word, "count": number} for word, number in common],
         "files": len(each),
-        "each": each[:LISTED],
+        "each": [{name: file[name] for name in file if name not in EXTRA} for file in each[:LISTED]],
         "text": "\n".join(f"{file['file']} {file['words']:,}" for file in each[:LISTED]),
     }
 
@@ -258,9 +259,9 @@ def main() -> None:
     except OSError as error:
         why = "不能读取" if CHINESE else "cannot be read"
         raise SystemExit(f"{error.filename!r} {why}: {error.strerror}") from error
-    sys.stdout.write(
-        json.dumps({"summary": sentence(facts_of(found, given.about), **found), **found}, ensure_ascii=False) + "\n"
-    )
+    facts = facts_of(found, given.about)
+    found = {name: value for name, value in found.items() if name not in EXTRA or name in given.about.split(",")}
+    sys.stdout.write(json.dumps({"summary": sentence(facts, **found), **found}, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":
