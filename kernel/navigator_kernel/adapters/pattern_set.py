@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache, partial
@@ -21,20 +22,38 @@ from navigator_kernel.text import lazy_compile
 _MAKER = Path(__file__)  # made the stored databases, so its bytes are part of their names
 
 
-class PatternSet:
-    """`sources` are patterns of `re`, with any flags. The compiled database is stored in the folder `kept`, which must
-    be the person's own. Without Hyperscan, which has no wheel for some machines, every pattern may match."""
+SPARE = 512 * 1024  # characters for which trying every pattern takes as long as compiling those of a scan (0.4 s)
 
-    def __init__(self, sources: Iterable[str], kept: Path | None) -> None:
+
+class PatternSet:
+    """`sources` are patterns of `re`, with any flags. A compiled database of them is read from the folder `kept`, which
+    must be the person's own; if it is not there, it is made when more than `spare` characters were read. Before that,
+    every pattern may match, and without Hyperscan, which has no wheel for some machines."""
+
+    def __init__(self, sources: Iterable[str], kept: Path | None, spare: int = 0) -> None:
         self._sources: Sequence[str] = tuple(dict.fromkeys(sources))
-        self._every = frozenset(self._sources)
-        self._database = _loaded(self._sources, kept)
+        self.every = frozenset(self._sources)
+        self._spare, self._database = spare, None
+        try:
+            import hyperscan
+        except ImportError:
+            self._spare = sys.maxsize
+            return
+        name = hashlib.blake2b("\0".join(self._sources).encode() + _MAKER.read_bytes(), digest_size=16).hexdigest()
+        self._place = kept / f"{name}.hsdb" if kept is not None else None
+        if self._place is not None:
+            with suppress(OSError, hyperscan.error):  # missing, damaged, or of another release or processor
+                self._database = hyperscan.loadb(self._place.read_bytes(), hyperscan.HS_MODE_BLOCK)
+                self._database.scratch = hyperscan.Scratch(self._database)
 
     def possible(self, text: str) -> frozenset[str]:
         """The sources of the patterns that may match in `text`, or would if its spaces were line breaks."""
+        self._spare -= len(text)
+        if self._database is None and self._spare < 0:
+            self._database = self._compiled()
         read = folded(text)
         if self._database is None or read is None:
-            return self._every
+            return self.every
         numbers = set[int]()
 
         def add(number: int, *_: object) -> None:
@@ -43,33 +62,22 @@ class PatternSet:
         self._database.scan(read, match_event_handler=add)
         return frozenset(self._sources[number] for number in numbers)
 
-
-def _loaded(sources: Sequence[str], kept: Path | None) -> Any:
-    """The database of `sources`, from the folder `kept` or newly compiled; None without Hyperscan."""
-    try:
+    def _compiled(self) -> Any:
         import hyperscan
-    except ImportError:
-        return None
-    made_of = "\0".join(sources).encode() + _MAKER.read_bytes()
-    name = hashlib.blake2b(made_of, digest_size=16).hexdigest()
-    place = kept / f"{name}.hsdb" if kept is not None else None
-    if place is not None:
-        with suppress(OSError, hyperscan.error):  # missing, damaged, or of another release or processor
-            loaded = hyperscan.loadb(place.read_bytes(), hyperscan.HS_MODE_BLOCK)
-            loaded.scratch = hyperscan.Scratch(loaded)
-            return loaded
-    flags = hyperscan.HS_FLAG_SINGLEMATCH | hyperscan.HS_FLAG_DOTALL | hyperscan.HS_FLAG_ALLOWEMPTY
-    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-    database.compile(
-        expressions=[widened(source) for source in sources],
-        ids=list(range(len(sources))),
-        elements=len(sources),
-        flags=[flags] * len(sources),
-    )
-    if place is not None:
-        with suppress(OSError, KernelError):
-            PrivateWriter(place.parent, partial(make_private, place.parent)).write(place, hyperscan.dumpb(database))
-    return database
+
+        flags = hyperscan.HS_FLAG_SINGLEMATCH | hyperscan.HS_FLAG_DOTALL | hyperscan.HS_FLAG_ALLOWEMPTY
+        database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+        database.compile(
+            expressions=[widened(source) for source in self._sources],
+            ids=list(range(len(self._sources))),
+            elements=len(self._sources),
+            flags=[flags] * len(self._sources),
+        )
+        if self._place is not None:
+            folder = self._place.parent
+            with suppress(OSError, KernelError):
+                PrivateWriter(folder, partial(make_private, folder)).write(self._place, hyperscan.dumpb(database))
+        return database
 
 
 # A pattern of Python's `re` is widened into a simpler one over bytes, which matches wherever the first one might. It is

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from navigator_kernel.adapters.pattern_set import PatternSet
+from navigator_kernel.adapters.pattern_set import SPARE, PatternSet
 from navigator_kernel.adapters.processes.module_child import serve
 from navigator_kernel.adapters.secrets.redaction import Secret, found
 from navigator_kernel.adapters.secrets.shapes import every
@@ -15,7 +15,6 @@ from navigator_kernel.skills.scan.content import findings
 from navigator_kernel.skills.scan.secrets import findings as secret_findings
 from navigator_kernel.values.resource import Diagnostic
 
-MANY = 512 * 1024  # bytes in all: with fewer, it takes longer to compile the shapes (0.3 s) than to do without that
 _USUAL = {  # compiles the patterns that most skills need
     "SKILL.md": b"---\nname: usual\n---\n# Usual\n\n```\nrun `it` https://example.org\n```\n",
     "run.py": b"0\n",
@@ -48,40 +47,27 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any]:
 
 def _secrets(files: Files) -> Iterator[Diagnostic]:
     """Yields one finding per line: the kind of secret, never the secret itself."""
-    search = _search()
-    search.expect(sum(map(len, files.values())))
     for path, data in sorted(files.items()):
         if b"\x00" in data[:4096]:
             continue
         text = data.decode("utf-8", "replace")
-        if secrets := search.secrets_in(text):
+        if secrets := _secrets_in(text):
             yield from secret_findings(path, text, secrets)
 
 
-class _Search:
-    """Finds the secrets of texts: of few by the words that the shapes need, of many with all shapes in one pass."""
-
-    def __init__(self) -> None:
-        self._size = 0
-        self._shapes: PatternSet | None = None
-
-    def expect(self, size: int) -> None:
-        """Says that texts of so many bytes follow."""
-        self._size += size
-        if self._shapes is None and self._size > MANY:
-            self._shapes = PatternSet((shape.found.pattern for shape in every()), user_state() / "cache" / "patterns")
-
-    def secrets_in(self, text: str) -> list[Secret]:
-        if self._shapes is None:
-            return found(text)
-        may = self._shapes.possible(text)
-        shapes = [shape for shape in every() if shape.found.pattern in may]
-        return found(text, shapes) if shapes else []
-
-
 @cache
-def _search() -> _Search:
-    return _Search()
+def _shapes() -> PatternSet:
+    sources = (shape.found.pattern for shape in every())
+    return PatternSet(sources, user_state() / "cache" / "patterns", SPARE)
+
+
+def _secrets_in(text: str) -> list[Secret]:
+    """The secrets of a text: of few texts by the words that the shapes need, of many with all shapes in one pass."""
+    may = _shapes().possible(text)
+    if may == _shapes().every:
+        return found(text)
+    shapes = [shape for shape in every() if shape.found.pattern in may]
+    return found(text, shapes) if shapes else []
 
 
 if __name__ == "__main__":

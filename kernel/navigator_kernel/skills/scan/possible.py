@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from navigator_kernel.adapters.pattern_set import PatternSet
+from navigator_kernel.adapters.pattern_set import SPARE, PatternSet
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.skills.scan import hidden
 from navigator_kernel.skills.scan.flow import hits as flows
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from navigator_kernel.skills.scan.context import Kind
-
 
 def may_match(text: str) -> frozenset[str]:
     """The sources of the patterns that may match in `text`."""
@@ -41,7 +40,7 @@ def rules_of(may: frozenset[str]) -> Sequence[Rule]:
 @cache
 def _patterns() -> PatternSet:
     sources = (*_by_source(), *flows.SOURCES, *hidden.SOURCES)
-    return PatternSet(sources, user_state() / "cache" / "patterns")
+    return PatternSet(sources, user_state() / "cache" / "patterns", SPARE)
 
 
 @cache
