@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.language.orders import has_new_object, is_apart
+from navigator_kernel.language.orders import has_new_object, is_apart, workflow_order
 from navigator_kernel.language.signs import Clause, Piece, clauses, is_path, normal, phrases_of, verbs, words
 from navigator_kernel.text import fold, lazy_compile
 
@@ -130,7 +130,7 @@ def read(text: str, state: OpenState) -> Reading:
     if state.situation in {"approval", "plan"} and (letter := _WHY.match(text)):
         outcome: Outcome = "edit" if state.situation == "plan" else "no_with_reason"
         return Reading(outcome=outcome, reason=letter["why"].strip()[:REASON])
-    if _INSTRUCTION.match(plain):
+    if _INSTRUCTION.match(plain) or ((order := workflow_order(text)) is not None and order.is_sure):
         return Reading(outcome="other")
     if len(text) > LONGEST:
         return _long(text, plain, state)

@@ -77,7 +77,7 @@ async def carry_out(
     if message.consent:
         kernel.consents.allow_orders(view.token)
     with held_run(view.token, agreed, view.plan, kernel, context) as run:
-        return run.outcome(await deliver(run.orders, delivery, emit, run), left=view.left)
+        return run.outcome(await deliver(run.orders, delivery, emit, run), view)
 
 
 async def deliver(

@@ -154,6 +154,14 @@ def own_report(decision: RouteDecision, turn: TurnSummary, clock: Clock) -> Repo
             )
         case Direct(topic="declined"):
             return _own("success", say("declined", language), {}, turn, clock)
+        case Direct(topic="workflows" | "stored"):
+            names = decision.candidates or ((decision.entity,) if decision.entity else ())
+            text = say(
+                f"own.{decision.result.topic}" if names else "own.no_workflows",
+                language,
+                names=between([f"#{name}" for name in names], language),
+            )
+            return _own("success", text, {"workflows": list(names)}, turn, clock)
         case Direct(topic="released"):
             return _own("success", say("ask.release", language), {}, turn, clock)
         case Direct(topic="open" | "edit"):
@@ -331,7 +339,8 @@ def _sticky(ran: Packet, report: Report, turn: TurnSummary, now: str) -> Sticky 
     # The next message can continue with a path or a date; a text or a number may be a secret
     texts = {name: str(value) for name, value in given.items()}
     values = {n: t for n, t in texts.items() if _DATE.fullmatch(t) or (t.startswith("/") and is_there(Path(t)))}
-    sticky = Sticky(agent=ran.agent, target=targets[ran.agent], text=turn.asked, run=turn.run, at=now, values=values)
+    text = turn.asked if turn.workflow is None else turn.workflow.again
+    sticky = Sticky(agent=ran.agent, target=targets[ran.agent], text=text, run=turn.run, at=now, values=values)
     asks = report.by_model and (report.raw or "").rstrip().endswith(("?", "？"))
     return replace(sticky, by_model=report.by_model, asks=asks)
 

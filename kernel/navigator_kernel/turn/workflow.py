@@ -14,14 +14,15 @@ from msgspec.structs import replace
 
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.language.clauses import may_join, may_spell_out
+from navigator_kernel.language.orders import workflow_order
 from navigator_kernel.language.parameters import is_file
 from navigator_kernel.text import Language, clean, fold, lazy_compile
 from navigator_kernel.turn.message import preprocess, without_prefix, words_of
 from navigator_kernel.turn.steps import PlanningContext, PlanProposal, plan_workflow, relative_to_root
-from navigator_kernel.turn.workflow_file import load_stored, stored_names, with_free_name
+from navigator_kernel.turn.workflow_file import check_text, dumps, load_stored, store, stored_names, with_free_name
 from navigator_kernel.turn.workflow_run import grants
 from navigator_kernel.values.request import CommandInstruction, FileReference, Message, PreprocessingResult
-from navigator_kernel.values.route import NeedClarification, RouteDecision, Tier, Unknown, Workflow
+from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Tier, Unknown, Workflow
 from navigator_kernel.values.workflow import PLAN, WorkflowPlan, WorkflowView, outline
 
 if TYPE_CHECKING:
@@ -33,12 +34,6 @@ if TYPE_CHECKING:
 
 
 _ARGUMENT = lazy_compile(r"\\(\$)|\$ARGUMENTS\b|\$([1-9])(?!\d)")
-# `run #name for words`, as people say it in a sentence
-_CALL = lazy_compile(
-    r"(?:please\s+|请)?(?:run|start|execute|use|运行|执行|启动|使用|用)\s*(?:(?:the\s+)?workflow\s+|工作流\s*)?#([\w-]+)\s*"
-    r"(?:(?:for|with|on|over)\s+|(?:来)?处理\s*)?(.*)",
-    re.IGNORECASE,
-)
 _ESCAPED = lazy_compile(r"\\.")
 _QUOTE = lazy_compile(r'(["\\])')
 
@@ -68,12 +63,48 @@ def resolve_workflow(
         called = request.commands[0].type == "workflow"
         return invoke_stored(name, rest, request, kernel, context.run, session) if called else None
     need = without_prefix(request.original)
-    hit = None if may_spell_out(need) else _CALL.fullmatch(need)
-    if hit is not None and hit[1] in stored_names(kernel):
-        return invoke_stored(hit[1], hit[2], request, kernel, context.run, session)
+    order = None if may_spell_out(need) else workflow_order(need.strip())
+    if order is not None and order.verb != "run":
+        return _listed(kernel) if order.verb == "list" else _saved(order.name, resumed, request, kernel, context)
+    is_skill = order is not None and not order.is_sure and kernel.catalogue.exists(f"skill:{order.name}")
+    if order is not None and not is_skill and order.name in stored_names(kernel):
+        return invoke_stored(order.name, order.words, request, kernel, context.run, session)
     if request.way in {"plain", "chosen", "about"} or not (may_spell_out(need) or may_join(need)):
         return None
     return _proposed(plan_workflow(request, need, _ground(kernel, context)), kernel, context.run, session, "steps")
+
+
+def _listed(kernel: Kernel) -> RouteDecision:
+    names = tuple(stored_names(kernel))
+    return RouteDecision(
+        result=Direct(topic="workflows"), tier="syntax", confidence=1.0, reason="workflows", candidates=names
+    )
+
+
+def _saved(
+    name: str, resumed: Resumed, request: PreprocessingResult, kernel: Kernel, context: TurnContext
+) -> RouteDecision:
+    """Stores the last work of the session as the workflow `name`: the plan that ran, or one step that does it again.
+    Without a name, a plan keeps the name that it has. UsageProblem if there is nothing to store."""
+    last = resumed.session.sticky
+    hint = "name the task itself: #NAME runs what mybox/workflows/NAME.md says"
+    if last is None or not last.text:
+        raise UsageProblem("nothing ran before that could be stored as a workflow", hint=hint)
+    if last.text.startswith("#"):
+        plan = load_stored(last.text[1:].split()[0], kernel)
+    else:
+        inner = preprocess(Message(text=last.text, language=request.language), kernel.files, context.now)
+        proposal = plan_workflow(inner, last.text, _ground(kernel, context), alone=True)
+        if not isinstance(proposal, PlanProposal):
+            raise UsageProblem("what ran last cannot be stored as a workflow", hint=hint)
+        plan = proposal.plan
+    if name in stored_names(kernel) and load_stored(name, kernel).steps != plan.steps:
+        hint = f"choose another name, or remove mybox/workflows/{name}.md"
+        raise UsageProblem(f"another workflow is called {name!r}", hint=hint)
+    plan = store(check_text(dumps(replace(plan, name=name)), name, kernel) if name else plan, kernel)
+    return RouteDecision(
+        result=Direct(topic="stored"), entity=plan.name, tier="syntax", confidence=1.0, reason="workflows"
+    )
 
 
 def resume_run(token: str, subject: str, kernel: Kernel) -> WorkflowRequest:
@@ -102,7 +133,7 @@ def invoke_stored(
         unknown = Unknown(what="workflow", name=name, suggestions=near)
         return RouteDecision(result=unknown, tier="syntax", confidence=1.0, reason="instruction")
     plan = start_run(name, rest, words_of(rest), request.files, kernel, run, session)
-    view = WorkflowView(token=run, state="proposed", plan=plan)
+    view = WorkflowView(token=run, state="proposed", plan=plan, again=f"#{name} {rest}".rstrip())
     return WorkflowRequest(decision=_decision(plan.name, "syntax", "instruction"), view=view, agreed="")
 
 

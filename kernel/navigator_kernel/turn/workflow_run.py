@@ -24,7 +24,7 @@ from navigator_kernel.text import escape_controls
 from navigator_kernel.turn.message import preprocess
 from navigator_kernel.turn.packets import plan as planned
 from navigator_kernel.turn.understand import understand_locally
-from navigator_kernel.turn.workflow_file import store
+from navigator_kernel.turn.workflow_file import load_stored, store, stored_names
 from navigator_kernel.values.packet import Meta, Packet, Report, State
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.request import FileReference, Handoff, Message, PreprocessingResult, Session
@@ -172,8 +172,8 @@ class JournalledRun(Struct, kw_only=True):
         if report.state == "success":
             self.handed = hand_off(self.kernel, token, number, report)
 
-    def outcome(self, reports: Sequence[Report], *, left: tuple[str, ...]) -> WorkflowOutcome:
-        """What became of the run, after the last step that was started. `left` are the steps beyond the limit."""
+    def outcome(self, reports: Sequence[Report], view: WorkflowView) -> WorkflowOutcome:
+        """What became of the run, after the last step that was started; `view` is that of its beginning."""
         kernel, token, language = self.kernel, self.run.token, self.context.language
         total, number, report = len(self.run.plan.steps), len(reports), reports[-1]
         waits_for = question = result = ""
@@ -200,8 +200,12 @@ class JournalledRun(Struct, kw_only=True):
             else:
                 question = say("workflow.twice", language, step=number, total=total, token=token)
         run = kernel.journal.load(token)
+        name = run.plan.name
+        as_stored = name in stored_names(kernel) and load_stored(name, kernel).steps == run.plan.steps
+        again = view.again or (f"#{name}" if as_stored else "")
+        view = replace(view, state=run.state, plan=run.plan, done=run.done, idle=(), result=result, again=again)
         return WorkflowOutcome(
-            view=WorkflowView(token=token, state=run.state, plan=run.plan, done=run.done, left=left, result=result),
+            view=view,
             orders=DispatchPlan(steps=tuple(DispatchStep(packets=(packet,)) for packet in self.packets)),
             reports=(*reports[:-1], report),
             waits_for=waits_for,

@@ -119,7 +119,7 @@ class WorkflowRun(Struct, frozen=True, kw_only=True):
 class WorkflowView(Struct, frozen=True, kw_only=True):
     """The state of a workflow in a reply. `left` are the steps beyond the limit, in the person's words, `idle` the
     prompt skills if there is no model for them; `result` is the file that the last step's result was written to,
-    relative to the project's root."""
+    relative to the project's root; `again` is the message that runs the same once more, empty if none does."""
 
     token: str
     state: RunState
@@ -128,6 +128,7 @@ class WorkflowView(Struct, frozen=True, kw_only=True):
     left: tuple[str, ...] = ()
     idle: tuple[str, ...] = ()
     result: str = ""
+    again: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         base: dict[str, Any] = {"token": self.token, "state": self.state, "done": self.done, "file": self.plan.file}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from navigator_kernel.skills.scan.context import Kind
 
+
 def may_match(text: str) -> frozenset[str]:
     """The sources of the patterns that may match in `text`."""
     return _patterns().possible(text)
