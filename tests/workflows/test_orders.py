@@ -147,3 +147,11 @@ def test_a_skill_of_the_name_is_meant_unless_the_message_says_workflow(talk: Tal
 )
 def test_orders_about_workflows(text: str, order: WorkflowOrder | None) -> None:
     assert workflow_order(text) == order
+
+
+@pytest.mark.requirement("WFL-9")
+def test_a_run_with_a_secret_is_not_stored(talk: Talk, root: Path) -> None:
+    talk.say(f"/shout-loud password={'hunter2' * 2}", consent=True)
+    with pytest.raises(UsageProblem):
+        talk.say("save that as a workflow called daily")
+    assert not (root / "mybox/workflows").exists()

@@ -21,11 +21,10 @@ from navigator_kernel.gateway.api import chat, choices, files, published, runs, 
 from navigator_kernel.gateway.endpoints import not_found, routes_of
 from navigator_kernel.gateway.openapi import described
 from navigator_kernel.gateway.page_files import page_files, page_routes
-from navigator_kernel.gateway.plugin_endpoints import plugin_endpoints
+from navigator_kernel.gateway.plugin_endpoints import GatewayTurns, plugin_endpoints
 from navigator_kernel.gateway.problems import ProblemResponse
 from navigator_kernel.gateway.projections import openai_chat, openai_models, openai_responses
 from navigator_kernel.gateway.projections.openai_errors import OpenAIErrors
-from navigator_kernel.gateway.served_turns import GatewayTurns
 from navigator_kernel.skills.install.export import INDEX
 from navigator_kernel.values.http.endpoint import Endpoint
 

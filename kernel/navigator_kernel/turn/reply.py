@@ -155,7 +155,7 @@ def own_report(decision: RouteDecision, turn: TurnSummary, clock: Clock) -> Repo
         case Direct(topic="declined"):
             return _own("success", say("declined", language), {}, turn, clock)
         case Direct(topic="workflows" | "stored"):
-            names = decision.candidates or ((decision.entity,) if decision.entity else ())
+            names = decision.candidates
             text = say(
                 f"own.{decision.result.topic}" if names else "own.no_workflows",
                 language,

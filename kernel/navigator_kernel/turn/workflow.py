@@ -65,7 +65,11 @@ def resolve_workflow(
     need = without_prefix(request.original)
     order = None if may_spell_out(need) else workflow_order(need.strip())
     if order is not None and order.verb != "run":
-        return _listed(kernel) if order.verb == "list" else _saved(order.name, resumed, request, kernel, context)
+        names = tuple(stored_names(kernel))
+        if order.verb == "save":
+            names = (_saved(order.name, resumed, request, kernel, context),)
+        result = Direct(topic="stored" if order.verb == "save" else "workflows")
+        return RouteDecision(result=result, tier="syntax", confidence=1.0, reason="workflows", candidates=names)
     is_skill = order is not None and not order.is_sure and kernel.catalogue.exists(f"skill:{order.name}")
     if order is not None and not is_skill and order.name in stored_names(kernel):
         return invoke_stored(order.name, order.words, request, kernel, context.run, session)
@@ -74,18 +78,9 @@ def resolve_workflow(
     return _proposed(plan_workflow(request, need, _ground(kernel, context)), kernel, context.run, session, "steps")
 
 
-def _listed(kernel: Kernel) -> RouteDecision:
-    names = tuple(stored_names(kernel))
-    return RouteDecision(
-        result=Direct(topic="workflows"), tier="syntax", confidence=1.0, reason="workflows", candidates=names
-    )
-
-
-def _saved(
-    name: str, resumed: Resumed, request: PreprocessingResult, kernel: Kernel, context: TurnContext
-) -> RouteDecision:
+def _saved(name: str, resumed: Resumed, request: PreprocessingResult, kernel: Kernel, context: TurnContext) -> str:
     """Stores the last work of the session as the workflow `name`: the plan that ran, or one step that does it again.
-    Without a name, a plan keeps the name that it has. UsageProblem if there is nothing to store."""
+    Without a name, a plan keeps the name that it has. Returns the name; UsageProblem if there is nothing to store."""
     last = resumed.session.sticky
     hint = "name the task itself: #NAME runs what mybox/workflows/NAME.md says"
     if last is None or not last.text:
@@ -95,16 +90,13 @@ def _saved(
     else:
         inner = preprocess(Message(text=last.text, language=request.language), kernel.files, context.now)
         proposal = plan_workflow(inner, last.text, _ground(kernel, context), alone=True)
-        if not isinstance(proposal, PlanProposal):
+        if not isinstance(proposal, PlanProposal) or kernel.redact(last.text) != last.text:
             raise UsageProblem("what ran last cannot be stored as a workflow", hint=hint)
         plan = proposal.plan
     if name in stored_names(kernel) and load_stored(name, kernel).steps != plan.steps:
         hint = f"choose another name, or remove mybox/workflows/{name}.md"
         raise UsageProblem(f"another workflow is called {name!r}", hint=hint)
-    plan = store(check_text(dumps(replace(plan, name=name)), name, kernel) if name else plan, kernel)
-    return RouteDecision(
-        result=Direct(topic="stored"), entity=plan.name, tier="syntax", confidence=1.0, reason="workflows"
-    )
+    return store(check_text(dumps(replace(plan, name=name)), name, kernel) if name else plan, kernel).name
 
 
 def resume_run(token: str, subject: str, kernel: Kernel) -> WorkflowRequest:

@@ -116,11 +116,8 @@ class ChangeStore:
         """The first run of each work that changed something; the last that did is the first."""
         if not self._folder.is_dir():
             return ()
-        places = [entry for entry in self._folder.iterdir() if entry.is_dir()]
-        return tuple(place.name for place in sorted(places, key=self._changed_at, reverse=True))
-
-    def _changed_at(self, place: Path) -> tuple[int, str]:
-        return place.stat().st_mtime_ns, place.name
+        places = [(entry.stat().st_mtime_ns, entry.name) for entry in self._folder.iterdir() if entry.is_dir()]
+        return tuple(name for _, name in sorted(places, reverse=True))
 
     def delivered(self, run: str = "") -> dict[str, tuple[str, str, int]]:
         """What was delivered last from each source, by any work or only that of `run`: the path in the project, the

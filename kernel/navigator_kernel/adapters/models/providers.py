@@ -162,7 +162,9 @@ def wire(provider: str, model: str, models: Models, key: Key, http: Any) -> Any:
         raise NotFound(f"there is no key for {provider!r}{where}", hint=hint)
     try:
         if held is not None and held.kind == "openai":
-            opened: Any = _compatible(provider, model, held, key, http)
+            from pydantic_ai.models.openai import OpenAIChatModel
+
+            opened: Any = OpenAIChatModel(model, provider=_service(provider, held, key, http))
         else:
             kind = held.kind if held else provider
             maker, value = infer_provider_class(kind), key.value or NEVER
@@ -211,12 +213,6 @@ class _Completions:
             stream=stream,
             stream_cls=AsyncStream[ChatCompletionChunk],
         )
-
-
-def _compatible(provider: str, model: str, held: ModelProvider, key: Key, http: Any) -> Any:
-    from pydantic_ai.models.openai import OpenAIChatModel
-
-    return OpenAIChatModel(model, provider=_service(provider, held, key, http))
 
 
 def _service(provider: str, held: ModelProvider, key: Key, http: Any) -> Any:

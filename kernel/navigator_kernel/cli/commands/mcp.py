@@ -32,8 +32,6 @@ from navigator_kernel.text import clean, lazy_compile, numbered, shorten, strip_
 from navigator_kernel.values.mcp import McpServer, OfferedTool, server_from
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.request import Message, Session
 
@@ -649,20 +647,16 @@ def _progress(*, quiet: bool) -> Iterator[Any]:
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    with _bar() as bar:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
 
         async def progress(done: float, of: float | None, message: str | None) -> None:
             bar.update(task, completed=done, total=of, description=clean(message or "", lines=False))
 
         yield progress
-
-
-def _bar() -> Progress:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    return Progress(console=Console(stderr=True), transient=True)
 
 
 def _show(answer: Mapping[str, Any]) -> None:

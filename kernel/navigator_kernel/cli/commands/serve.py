@@ -105,7 +105,9 @@ def command(
         if (certificate is None) is not (key is None):
             raise UsageProblem("a certificate needs its key", hint="give --certificate and --key")
         if logs == "json":
-            _log_as_json()
+            from navigator_kernel.gateway.logs import log_as_json
+
+            log_as_json()
         tls = (certificate, key) if certificate is not None and key is not None else None
         _serve(
             app,
@@ -155,12 +157,6 @@ def _serve(
     gateway, opener = Gateway(project, publishes=publishes), PageOpener(project)
     gateway.endings.append(opener.close)
     serve(gateway, host, port, ready, certificate=tls, is_open=is_open, patience=patience, names=names)
-
-
-def _log_as_json() -> None:
-    from navigator_kernel.gateway.logs import log_as_json
-
-    log_as_json()
 
 
 def _tokens(app: App) -> TokenStore:
