@@ -329,7 +329,7 @@ class Bands(Struct, frozen=True, kw_only=True):
     """The lowest probabilities at which a skill is taken, by boldness, or `sure` for a question that does not want any
     skill with the probability `question`; and at which skills are offered: `offer` if the message wants any skill,
     which it does from `want`, and else `likely`. A message of LONG terms is near many skills by chance: then it is
-    `offer_long`."""
+    `offer_long`. `by_count` says from how many skills on the first must be surer by how much."""
 
     take: Mapping[Boldness, float]
     question: float
@@ -338,6 +338,13 @@ class Bands(Struct, frozen=True, kw_only=True):
     offer_long: float
     want: float
     likely: float
+    by_count: Sequence[tuple[int, float]] = ()
+
+    def least(self, boldness: Boldness, count: int, length: int) -> float:
+        """The lowest probability at which a skill is taken, of `count` skills, for a message of `length` terms; for a
+        long one never less than among few."""
+        more = next((more for least, more in reversed(self.by_count) if count >= least), 0.0)
+        return self.take[boldness] + (max(more, 0.0) if length >= LONG else more)
 
 
 def evidence(
