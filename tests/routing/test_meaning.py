@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import get_args
 
@@ -14,7 +15,7 @@ from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import PLAIN, SemanticRanker
-from navigator_kernel.routing.ranker import EVIDENCE, MEASURED, OFFERED, ScoredCandidate, Way, bands, shipped
+from navigator_kernel.routing.ranker import EVIDENCE, LONG, MEASURED, OFFERED, ScoredCandidate, Way, bands, shipped
 from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Boldness, Retrieval
 from routing.place import Routing, routing_at, write_skills
@@ -249,3 +250,24 @@ def test_a_skill_that_does_nearly_the_same_as_an_earlier_one_comes_last(tmp_path
         each.router.retrieve("merge these pdf files")
     assert list(place.router.varied(tuple(told))) == ["merge-pdf", "beer", "join-pdf"]
     assert list(by_words.router.varied(tuple(told))) == list(told)
+
+
+@pytest.mark.requirement("X-45")
+def test_a_skill_is_not_less_sure_for_another_one_that_does_the_same(tmp_path: Path, encoder: Encoder) -> None:
+    told = {
+        "stripe-integration": "Integrates Stripe for payments, subscriptions and webhooks.",
+        "payment-integration": "Integrates payment providers for payments, subscriptions and webhooks.",
+        "beer": "Brew a pale ale.",
+    }
+    write_skills(tmp_path, told)
+    found = routing_at(tmp_path, encoder).router.retrieve("add subscriptions with webhooks to my shop")
+    best, same, _ = found.candidates
+    assert (best.name, same.name) == ("stripe-integration", "payment-integration")
+    assert best.confidence > 1 / (1 + math.exp(same.score - best.score))
+
+
+@pytest.mark.requirement("X-45")
+def test_how_sure_a_skill_must_be_depends_on_how_many_there_are_and_on_the_length_of_the_message() -> None:
+    few, many, most = (bands().least("balanced", count, 5) for count in (30, 800, 10_000))
+    assert many < few < most
+    assert [bands().least("balanced", count, LONG) for count in (30, 800, 10_000)] == [few, few, most]

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 NEAR = 0.02  # share of the first one's odds from which another skill is offered
 TIE = 0.7  # difference of the scores of two skills that are about equally likely: one is at most twice as likely
+SAME_WORK = 0.55  # cosine of the texts of skills that do the same, of which either is right
+RIVALS = 8  # candidates of which one may do something else than the first
 TWIN = 0.005  # largest difference by words between skills with the same description
 APART = 0.05  # least difference of the scores of two skills of which the first may be taken
 NAMES_APART = 0.08  # the same in nearness, which their names affect
@@ -257,9 +259,10 @@ def weigh(
         or remarked != ""
         or (not same and ordered[0].numbers[_NAMED] < 1.0 - 1e-9 and len(terms(query.message)) == 1)
     )
-    # the probability that the first is right rather than the second: both together are at most 1
-    over_second = 1 / (1 + math.exp((scores[1] if rival is None else rival) - scores[0])) if len(scores) > 1 else 1.0
-    first, among = min(model.first.probability(numbers), over_second), model.among.probability(numbers)
+    # the probability that the first is right rather than the next that does something else: both are at most 1
+    rival = _rival(ordered, scores, meaning=wanted is not None) if rival is None else rival
+    over_rival = 1.0 if rival is None else 1 / (1 + math.exp(rival - scores[0]))
+    first, among = min(model.first.probability(numbers), over_rival), model.among.probability(numbers)
     # a short message with the whole name and only words of the skill, which no other skill comes near
     first_numbers = ordered[0].numbers
     whole = first_numbers[_NAMED] >= 1.0 - 1e-9 and first_numbers[_COVERED] >= 1.0 - 1e-9
@@ -271,6 +274,14 @@ def weigh(
         wanted = 1.0
     among, alone = max(first, among), ahead and not declined
     return Weighed(query, count, ordered, model, scores, wanted, first, among, alone, same, remarked == "feeling")
+
+
+def _rival(ordered: Sequence[ScoredCandidate], scores: Sequence[float], *, meaning: bool) -> float | None:
+    """The score of the best candidate that does not do the same as the first, or of the second without `meaning`."""
+    vectors = ordered[0].view.vectors if meaning else None
+    rows = [each.at for each in ordered[:RIVALS]]
+    others = [*range(len(rows))] if vectors is None else vectors.different(rows, SAME_WORK)
+    return scores[others[1]] if len(others) > 1 else None
 
 
 def declines(text: str) -> bool:
@@ -335,7 +346,8 @@ def banded(weighed: Weighed, limits: Bands, boldness: Boldness, k: int) -> Retri
     if weighed.quiet:
         return retrieval
     doubts = weighed.query.asks and wanted < limits.question
-    if weighed.alone and weighed.first >= (limits.sure if doubts else limits.take[boldness]):
+    least = limits.sure if doubts else limits.least(boldness, weighed.count, weighed.query.length)
+    if weighed.alone and weighed.first >= least:
         return replace(retrieval, band="route", reason="example" if weighed.same else "leader")
     offer = limits.offer_long if weighed.query.length >= LONG else limits.offer
     offer = max(offer, ASKED) if weighed.query.asks else offer

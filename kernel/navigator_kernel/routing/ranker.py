@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from operator import mul
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -103,7 +103,7 @@ class ScoredCandidate(Struct, frozen=True):
         return self.view.row(self.at)
 
 
-class Query(Struct, frozen=True):
+class Query(Struct, frozen=True, dict=True):
     """What a message asks for, which rows are measured against: its text, the number of its content terms, its stems,
     rarest first, each with one of its words, and the rows that were found by them, in every field and in the body
     alone. `known` is the share of its stems that some skill has; `foreign` says that its files hold no text, and
@@ -119,7 +119,7 @@ class Query(Struct, frozen=True):
     known: float
     foreign: bool = False
 
-    @property
+    @cached_property
     def asks(self) -> bool:
         """Whether the message is a question, with or without a mark, not a polite wish, and has nothing to work on."""
         asks = _ASKING.search(self.message) is not None and _POLITE.match(self.message) is None
@@ -149,7 +149,7 @@ class Ranker:
         every = content or terms(text)
         words = dict(zip(self._view.words.stems(every), every, strict=True))
         rarities = {stem: self._rare(stem) for stem in words}
-        known = {stem for stem in words if self._is_known(stem)}
+        known = {stem for stem in words if self._known[stem]}
         rarest = sorted(rarities, key=lambda stem: (stem not in known, -rarities[stem]))[:TERM_LIMIT]
         mass = sum(rarities[stem] * (1.0 if stem in known else UNKNOWN) for stem in rarest)
         shares, more = self._alike(text, rarest)
@@ -329,7 +329,7 @@ class Bands(Struct, frozen=True, kw_only=True):
     """The lowest probabilities at which a skill is taken, by boldness, or `sure` for a question that does not want any
     skill with the probability `question`; and at which skills are offered: `offer` if the message wants any skill,
     which it does from `want`, and else `likely`. A message of LONG terms is near many skills by chance: then it is
-    `offer_long`."""
+    `offer_long`. `by_count` says from how many skills on the first must be surer by how much."""
 
     take: Mapping[Boldness, float]
     question: float
@@ -338,6 +338,13 @@ class Bands(Struct, frozen=True, kw_only=True):
     offer_long: float
     want: float
     likely: float
+    by_count: Sequence[tuple[int, float]] = ()
+
+    def least(self, boldness: Boldness, count: int, length: int) -> float:
+        """The lowest probability at which a skill is taken, of `count` skills, for a message of `length` terms; for a
+        long one never less than among few."""
+        more = next((more for least, more in reversed(self.by_count) if count >= least), 0.0)
+        return self.take[boldness] + (max(more, 0.0) if length >= LONG else more)
 
 
 def evidence(

@@ -86,10 +86,10 @@ class Vectors:
         nearest = _top(cosines, limit)
         return nearest, cosines[nearest]
 
-    def different(self, rows: Sequence[int]) -> list[int]:
-        """The positions in `rows` of those whose text is not as near as KIN to that of an earlier one of these."""
+    def different(self, rows: Sequence[int], least: float = KIN) -> list[int]:
+        """The positions in `rows` of those whose text is not as near as `least` to that of an earlier one of these."""
         texts, positions = self._rows[list(rows), 1].astype(np.float32), list[int]()
-        kin = texts @ texts.T >= KIN
+        kin = texts @ texts.T >= least
         for at in range(len(rows)):
             if not kin[at, positions].any():
                 positions.append(at)

@@ -86,8 +86,9 @@ def _phrases(text: str) -> Iterator[str]:
     each process 12 ms to compile."""
     glossary, lengths, at = _glossary(), _lengths(), 0
     while at < len(text):
-        if text[at] in lengths and (text[at] >= _FIRST_HAN or text[at - 1 : at] not in _LATIN):
-            ends = [end for length in lengths[text[at]] if text[at : (end := at + length)] in glossary]
+        sizes = lengths.get(text[at : at + 2]) or lengths.get(text[at])
+        if sizes and (text[at] >= _FIRST_HAN or text[at - 1 : at] not in _LATIN):
+            ends = [end for length in sizes if text[at : (end := at + length)] in glossary]
             # a phrase without Chinese characters is a whole word
             whole = (end for end in ends if max(text[at:end]) >= _FIRST_HAN or text[end : end + 1] not in _LATIN)
             if (end := next(whole, at)) > at:
@@ -110,10 +111,10 @@ def _glossary() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def _lengths() -> Mapping[str, Sequence[int]]:
-    """The lengths of the phrases that begin with a character, the longest first."""
+    """The lengths of the phrases that begin with two characters, or are one, the longest first."""
     lengths: dict[str, set[int]] = defaultdict(set)
     for phrase in _glossary():
-        lengths[phrase[0]].add(len(phrase))
+        lengths[phrase[:2]].update((len(phrase), 1) if phrase[0] in _glossary() else (len(phrase),))
     return {first: sorted(each, reverse=True) for first, each in lengths.items()}
 
 
