@@ -21,6 +21,7 @@ from navigator_kernel.errors import Damaged, IntegrityMismatch, KernelError, Ref
 from navigator_kernel.skills.catalog.aliases import sidecar_bytes, sidecar_path
 from navigator_kernel.skills.catalog.place import (
     InstallScope,
+    drop_attributes,
     held_link,
     keep_bytes,
     link_path,
@@ -156,6 +157,8 @@ class Change:
                 entries = {name: lock_entry(receipt) for name, receipt in self.receipts.items()}
             self._lock(change, lock_bytes(entries, [*wanted, *(plan.receipt for plan in coming)], going))
         change.commit()
+        if going and not receipts and not self.damaged:
+            drop_attributes(place, writer)
         known = [plan for plan in (*coming, *there) if plan.receipt.name in agreed]
         self._subjects = {
             "installed by command": [agreement for plan in known for agreement in plan.agreements],
