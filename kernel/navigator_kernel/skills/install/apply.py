@@ -39,6 +39,7 @@ from navigator_kernel.skills.install.lockfile import (
     lock_entry,
     read_lock,
     records_bytes,
+    with_unknown,
 )
 from navigator_kernel.text import lazy_compile
 
@@ -177,8 +178,10 @@ class Change:
         says the same stays as it is written."""
         place, before = self._place, bytes_of(self._place.lock)
         entries = {} if before is None else entries_in(before, place.lock)
-        if before is not None and lock_bytes(entries) == lock:
-            return
+        if before is not None:
+            lock = with_unknown(lock, before)
+            if json.loads(lock) == json.loads(before):
+                return
         change.write("lock", lock)
         if before is not None:
             after = entries_in(lock, place.lock)

@@ -334,7 +334,8 @@ def _parsed(text: str, base: Path) -> Source:
         if below.startswith(("tree/", "blob/")):
             return _from_url(f"{GITHUB}{text}")
         word, inner = _divided(word)
-        if mark == "@" and "/" in word and not below and is_ref(word):  # a branch with a slash, or a ref and a path below it
+        if mark == "@" and "/" in word and not below and is_ref(word):
+            # a branch with a slash, or a ref and a path below it
             return replace(_on_github(owner, name, ""), page=word)
         source = _on_github(owner, name, word, subpath=below.strip("/") or inner)
         return replace(source, skill=word) if mark == "@" and not below.strip("/") else source
