@@ -109,7 +109,7 @@ def receipts_in(entries: Entries, place: InstallScope, deps: InstallDeps) -> dic
         try:
             receipts[name] = receipt_from({**entry, "v": 1, "name": name, "installed_at": now})
             if not NAME.fullmatch(name):
-                raise ValueError("it is no name")
+                raise ValueError("it is not a name")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise _bad_entry(f"the lock's entry of {name!r} cannot be read", place) from error
         if tree_digest(receipts[name].files) != receipts[name].digest:
