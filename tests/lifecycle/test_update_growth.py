@@ -256,3 +256,25 @@ def test_a_history_that_the_source_does_not_have_is_said(project: Project, up: P
     up.rename(up.with_name("long"))
     short.rename(up)
     assert list(notes_of(project)) == ["unknown"]
+
+
+def test_a_moved_tag_is_said(project: Project, up: Path) -> None:
+    git(up, "tag", "v1")
+    project.run("uninstall", name="greet")
+    project.run("install", source=f"file://{up}#v1", skill="greet")
+    commit(up, {"greet/SKILL.md": TEXT + "\nBe kind.\n"})
+    git(up, "tag", "-f", "v1")
+    assert notes_of(project)["tag"][0] == "v1"
+
+
+@pytest.mark.requirement("LIF-13")
+def test_fields_that_others_wrote_into_a_lock_stay(project: Project, up: Path) -> None:
+    path = project.root / "skills.lock.json"
+    lock = json.loads(path.read_text())
+    lock["note"], lock["skills"]["greet"]["owner"] = "ours", "Ann"
+    path.write_text(json.dumps(lock))
+    commit(up, {"greet/SKILL.md": TEXT + "\nBe kind.\n"})
+    project.run("update")
+    after = json.loads(path.read_text())
+    assert (after["note"], after["skills"]["greet"]["owner"]) == ("ours", "Ann")
+    assert after["skills"]["greet"]["digest"] != lock["skills"]["greet"]["digest"]

@@ -339,3 +339,20 @@ def test_a_client_that_cannot_choose_gets_no_choices(project: Any, tmp_path: Pat
     with pytest.raises(UsageProblem) as caught:
         project.run("install", source=f"file://{repo}")
     assert set(caught.value.data) == {"skills"}
+
+
+@pytest.mark.requirement("LIF-2")
+def test_a_submodule_beside_the_skills_is_left_out_with_the_address_that_it_comes_from(
+    project: Any, tmp_path: Path
+) -> None:
+    modules = (
+        '[submodule "x"]\n\tpath = skills/far\n\turl = ../far.git\n[submodule "t"]\n\tpath = docs/theme\n\turl = ../t\n'
+    )
+    files = {"skills/good/SKILL.md": skill_text("good"), ".gitmodules": modules}
+    repo = make_repo(tmp_path, files)
+    add_raw(repo, {"skills/far": ("160000", b""), "docs/theme": ("160000", b"")})
+    answer = every(project, repo)
+    assert (installed(project), left(answer), answer["exit_code"]) == (["good"], {"far": "submodule"}, 0)
+    with pytest.raises(SkillNotFound, match="'skills/far' is a submodule") as caught:
+        project.run("install", source=f"file://{repo}", skill="far")
+    assert caught.value.hint == f"navigator install file://{repo.parent}/far.git"

@@ -145,6 +145,22 @@ def test_uninstall_removes_folder_receipt_lock_entry_and_row(project: Any, repo:
     assert [row["name"] for row in rows] == ["beta"]
 
 
+@pytest.mark.requirement("X-42")
+@pytest.mark.parametrize("own", [None, "* -text\n*.md diff=markdown\n"])
+def test_the_last_uninstall_takes_the_attributes_away_that_an_install_made(
+    project: Any, repo: Path, own: str | None
+) -> None:
+    path = project.skills / ".gitattributes"
+    project.run("install", source=f"file://{repo}", all=True)
+    made = path.read_text()
+    if own is not None:
+        path.write_text(own)
+    project.run("uninstall", name="alpha")
+    assert path.read_text() == (own or made)
+    project.run("uninstall", name="beta")
+    assert (path.read_text() if path.exists() else None) == own
+
+
 #
 def test_uninstall_leaves_the_mapping_alone(project: Any, repo: Path) -> None:
     project.run("install", source=f"file://{repo}", skill="alpha")

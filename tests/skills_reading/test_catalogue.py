@@ -84,12 +84,25 @@ def test_files_and_folders_that_are_not_resources_are_ignored(
     catalogue: ResourceCatalogue, skills: Path, put: Put
 ) -> None:
     put("alpha")
-    put("deep/inside")
+    put("deep/er/inside")
     put(".navigator")
     (skills / "README.md").write_text("# Skills\n")
     (skills / "skills.db").write_text("{}")
     (skills / "empty").mkdir()
     assert (names(catalogue), codes(catalogue)) == (["alpha"], [])
+
+
+@pytest.mark.requirement("X-3")
+def test_skills_in_a_folder_of_skills_are_read_and_answer_to_its_name(catalogue: ResourceCatalogue, put: Put) -> None:
+    put("alpha")
+    assert names(catalogue) == ["alpha"]
+    put("team/beta")
+    put("alpha/inner")  # a part of a skill
+    assert (names(catalogue), catalogue.count()) == (["alpha", "beta"], 2)
+    found = catalogue.find("team:beta")
+    assert found is not None and found.name == "beta"
+    put("team")  # now it is a skill itself
+    assert names(catalogue) == ["alpha", "team"]
 
 
 def test_a_root_that_is_not_there_is_empty(tmp_path: Path) -> None:

@@ -351,6 +351,8 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             raise self.unknown(name)
         broken = [one for one in checked if not one["ok"]]
         if broken:
+            for place in self.chosen(options):  # a lock that contradicts itself can be satisfied by no folder
+                receipts_in(wanted_entries(place) or {}, place, self.deps)
             edited = [one for one in broken if one["state"] == "edited"]
             first = (edited or broken)[0]
             target: Target | None = "agents" if first["target"] == "agents" else None

@@ -51,11 +51,13 @@ class _Target(NamedTuple):
 
 class History(NamedTuple):
     """Whether an earlier commit is among those before the present one, and the authors before and since. If it is not,
-    these are the author of the earlier commit, if the server still has it, and that of the present one."""
+    these are the author of the earlier commit, if the server still has it, and that of the present one. `is_tag` says
+    whether their ref is a tag, which was moved then."""
 
     is_before: bool
     authors: frozenset[str]
     since: tuple[str, ...]
+    is_tag: bool = False
 
 
 def is_ref(text: str) -> bool:
@@ -134,6 +136,7 @@ class GitSource:
                 words = (*_FETCH, f"--depth={depth}", "--update-shallow", "--", "origin", self._target.word)
                 git.fetch(*words, config={"remote.origin.url": self._url, **_COMMITS})
                 logged = git.run("log", "--format=%H %an <%ae>", "FETCH_HEAD").decode("utf-8", errors="replace")
+                is_tag = "\ttag '" in (entry.folder / ".git" / "FETCH_HEAD").read_text(errors="replace")
                 commits = [line.partition(" ")[::2] for line in logged.splitlines()]
                 ids = [oid for oid, _ in commits]
                 if self.commit not in ids:
@@ -142,7 +145,7 @@ class GitSource:
                     known = git.run("log", "--format=%H", f"{earlier}..FETCH_HEAD").decode().split()
                     before = frozenset(author for oid, author in commits if oid not in known)
                     since = dict.fromkeys(author for oid, author in commits if oid in known)
-                    return History(is_before=True, authors=before, since=tuple(since))
+                    return History(is_before=True, authors=before, since=tuple(since), is_tag=is_tag)
                 if len(commits) < depth:
                     if (entry.folder / ".git" / "shallow").exists():  # the server's own history is cut off
                         return None
@@ -152,7 +155,7 @@ class GitSource:
                         git.fetch(*request, config={"remote.origin.url": self._url, **_COMMITS})
                         line = git.run("log", "-1", "--format=%an <%ae>", earlier)
                         authors = frozenset([line.decode("utf-8", errors="replace").strip()])
-                    return History(is_before=False, authors=authors, since=(commits[0][1],))
+                    return History(is_before=False, authors=authors, since=(commits[0][1],), is_tag=is_tag)
         return None
 
     def _repository(self, stack: ExitStack) -> Entry:

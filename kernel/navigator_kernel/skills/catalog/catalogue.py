@@ -59,7 +59,13 @@ class ResourceCatalogue(Struct):
 
     def __post_init__(self) -> None:
         self._listings = {
-            root: Listing(root.path, folders=root.type == "skill", markdown=root.markdown) for root in self.roots
+            root: Listing(
+                root.path,
+                folders=root.type == "skill",
+                markdown=root.markdown,
+                groups=root.level in {"project", "user"},
+            )
+            for root in self.roots
         }
         self._sidecars = tuple(Sidecars(root.path / INNER) for root in self.roots if root.type == "skill")
 
@@ -210,6 +216,9 @@ class ResourceCatalogue(Struct):
                 continue
             if sidecar := sidecars.get(path.rpartition(os.sep)[0]):
                 entry = with_sidecar(entry, Path(sidecar))
+            above, _, group = path.rpartition(os.sep)[0].rpartition(os.sep)[0].rpartition(os.sep)
+            if entry.folder is not None and above == str(root.path):
+                entry = replace(entry, aliases=(*entry.aliases, f"{group}:{entry.name}"))
             if root.plugin:
                 whole = f"{root.plugin}:{entry.name}"  # as Claude Code names it
                 entry = replace(entry, tags=(*entry.tags, *root.words), aliases=(*entry.aliases, whole))

@@ -35,18 +35,22 @@ TICK = 20_000_000  # ns, longer than a tick of a file system's clock
 SIDECAR = ".aliases.json"  # suffix of a skill's file of aliases
 
 _MANIFESTS = ("SKILL.md", "skill.md")
+_NO_GROUPS = frozenset({"node_modules", "__pycache__"})
 _NO_RESOURCES = frozenset({"readme.md", "skill.md"})
 
 
 class Listing(Struct):
-    """The resource files right below `folder`: with `markdown` `<name>.md`, with `folders` `<name>/SKILL.md` (X-3)."""
+    """The resource files right below `folder`: with `markdown` `<name>.md`, with `folders` `<name>/SKILL.md` (X-3), and
+    with `groups` those in a folder that has no manifest itself, `<group>/<name>/SKILL.md`."""
 
     folder: Path
     folders: bool
     markdown: bool = True
+    groups: bool = False
     _stamp: int = -1
     _entries: tuple[str, ...] = ()
     _chosen: dict[str, str] = field(default_factory=dict)
+    _groups: dict[str, Listing] = field(default_factory=dict)
 
     def files(self) -> list[tuple[str, Stamp]]:
         """Returns path and stamp of each file, by name."""
@@ -59,6 +63,9 @@ class Listing(Struct):
                     files.append((top + name, stamp))
             elif self.folders and (manifest := self._manifest(top + name)):
                 files.append(manifest)
+                self._groups.pop(name, None)
+            elif group := self._group(name):
+                files += group.files()
         return files
 
     def names(self) -> list[str]:
@@ -68,14 +75,23 @@ class Listing(Struct):
         known = self._names()
         markdown = [name[:-3] for name in known if name.endswith(".md") and name.lower() not in _NO_RESOURCES]
         folders = [name for name in known if not name.endswith(".md")]
-        return markdown + [name for name in folders if top + name in self._chosen or self._manifest(top + name)]
+        own = [name for name in folders if top + name in self._chosen or self._manifest(top + name)]
+        groups = (self._group(name) for name in folders if top + name not in self._chosen)
+        return markdown + own + [name for group in groups if group for name in group.names()]
 
     def is_as_it_was(self) -> bool:
-        """Whether the folder's entries are the same as at the last check."""
+        """Whether the folder's entries, and those of its groups, are the same as at the last check."""
         try:
-            return os.stat(self.folder).st_mtime_ns == self._stamp
+            is_same = os.stat(self.folder).st_mtime_ns == self._stamp
         except OSError:
             return self._stamp == -1
+        return is_same and all(group.is_as_it_was() for group in self._groups.values())
+
+    def _group(self, name: str) -> Listing | None:
+        """The listing of a folder of skills in this one; None where there are no such folders."""
+        if not self.groups or not self.folders or name in _NO_GROUPS:
+            return None
+        return self._groups.setdefault(name, Listing(self.folder / name, folders=True, markdown=False))
 
     def _names(self) -> tuple[str, ...]:
         try:

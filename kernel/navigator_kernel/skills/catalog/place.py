@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -108,6 +108,14 @@ def keep_bytes(place: InstallScope, writer: Writer) -> None:
     """Makes a `.gitattributes` beside the skills of a project, so that git does not change them. An existing one stays
     as it is."""
     _create(".gitattributes", _ATTRIBUTES, place, writer)
+
+
+def drop_attributes(place: InstallScope, writer: Writer) -> None:
+    """Removes the `.gitattributes` that `keep_bytes` made, unless somebody changed it."""
+    path = place.skills / ".gitattributes"
+    with suppress(OSError):
+        if place.level == "project" and not path.is_symlink() and path.read_bytes() == _ATTRIBUTES:
+            writer.remove(path)
 
 
 def _create(name: str, data: bytes, place: InstallScope, writer: Writer) -> None:

@@ -21,6 +21,7 @@ from navigator_kernel.errors import Damaged, IntegrityMismatch, KernelError, Ref
 from navigator_kernel.skills.catalog.aliases import sidecar_bytes, sidecar_path
 from navigator_kernel.skills.catalog.place import (
     InstallScope,
+    drop_attributes,
     held_link,
     keep_bytes,
     link_path,
@@ -38,6 +39,7 @@ from navigator_kernel.skills.install.lockfile import (
     lock_entry,
     read_lock,
     records_bytes,
+    with_unknown,
 )
 from navigator_kernel.text import lazy_compile
 
@@ -156,6 +158,8 @@ class Change:
                 entries = {name: lock_entry(receipt) for name, receipt in self.receipts.items()}
             self._lock(change, lock_bytes(entries, [*wanted, *(plan.receipt for plan in coming)], going))
         change.commit()
+        if going and not receipts and not self.damaged:
+            drop_attributes(place, writer)
         known = [plan for plan in (*coming, *there) if plan.receipt.name in agreed]
         self._subjects = {
             "installed by command": [agreement for plan in known for agreement in plan.agreements],
@@ -174,8 +178,10 @@ class Change:
         says the same stays as it is written."""
         place, before = self._place, bytes_of(self._place.lock)
         entries = {} if before is None else entries_in(before, place.lock)
-        if before is not None and lock_bytes(entries) == lock:
-            return
+        if before is not None:
+            lock = with_unknown(lock, before)
+            if json.loads(lock) == json.loads(before):
+                return
         change.write("lock", lock)
         if before is not None:
             after = entries_in(lock, place.lock)

@@ -70,7 +70,7 @@ def changed_by(
     contents = {path: _read(folder / path) for path in _paths(folder)} if here is not None else {}
     files = list(_changed_files(contents, plan))
     if here is None:
-        return SkillChange(files=files, can={} if is_wanted else plan.receipt.can.to_dict())
+        return SkillChange(files=files, can={} if is_wanted else plan.receipt.can.to_dict(), notes=list(notes))
     before, skill, notes = {file.path for file in here.files}, manifest_in(folder), list(notes)
     could = here.can if edited or skill is None else abilities(skill, contents)
     if skill is not None and skill.command != plan.skill.command:

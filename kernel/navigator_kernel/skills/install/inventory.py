@@ -137,9 +137,11 @@ def _installed(
     linked = {place.skills: own_links(place) for place in places}
     rows = []
     for skill in skills:
-        top = (skill.folder or skill.path).parent
-        receipt = receipt_of(by_path[top], skill.folder.name) if skill.folder else None
-        links = told_links(by_path[top], linked[top], skill.folder.name) if skill.folder else ()
+        own = skill.folder or skill.path
+        top = own.parent if own.parent in by_path else own.parent.parent  # in a group of skills
+        own_name = skill.folder.name if skill.folder and own.parent == top else ""
+        receipt = receipt_of(by_path[top], own_name) if own_name else None
+        links = told_links(by_path[top], linked[top], own_name) if own_name else ()
         rows.append(Installed(skill, by_path[top], _status(skill, receipt, shipped), receipt, tuple(links), agreed))
     return tuple(rows)
 

@@ -16,20 +16,20 @@ from navigator_kernel.errors import Damaged, KernelError, Refused
 from navigator_kernel.skills.catalog.receipts import tree_digest
 from navigator_kernel.skills.formats.names import NAME
 from navigator_kernel.text import clean, lazy_compile
-from navigator_kernel.values.receipt import receipt_from
+from navigator_kernel.values.receipt import Receipt, receipt_from
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from navigator_kernel.skills.catalog.place import InstallScope
     from navigator_kernel.skills.install.deps import InstallDeps
-    from navigator_kernel.values.receipt import Receipt
     from navigator_kernel.values.resource import SkillDef
 
 
 VERSION = 1
 _SIZE_LIMIT = 64 * 1024 * 1024  # bytes
 _LEFT_OUT = frozenset({"v", "name", "installed_at", "can"})  # times would differ between machines; bytes say the rest
+_FIELDS = frozenset(Receipt.__struct_fields__)
 CONFLICT = lazy_compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
 
 Entries = Mapping[str, Mapping[str, Any]]
@@ -80,6 +80,21 @@ def lock_bytes(
     skills = {name: entry for name, entry in entries.items() if name not in gone}
     skills |= {receipt.name: lock_entry(receipt) for receipt in receipts}
     whole = {"version": VERSION, "skills": skills} | ({} if made is None else {"made": made})
+    return _written(whole)
+
+
+def with_unknown(lock: bytes, before: bytes) -> bytes:
+    """`lock` with what the earlier lock `before` has beside the fields of this version, in the whole and in the entries
+    that both have: people and newer versions write such fields."""
+    old, new = json.loads(before), json.loads(lock)
+    for name, entry in new["skills"].items():
+        unknown = {key: value for key, value in old["skills"].get(name, {}).items() if key not in _FIELDS}
+        new["skills"][name] = unknown | entry
+    whole = {key: value for key, value in old.items() if key != "made"} | new
+    return _written(whole)
+
+
+def _written(whole: Mapping[str, Any]) -> bytes:
     return (json.dumps(whole, ensure_ascii=False, indent=2, sort_keys=True) + "\n").encode()
 
 
@@ -93,12 +108,18 @@ def receipts_in(entries: Entries, place: InstallScope, deps: InstallDeps) -> dic
     for name, entry in entries.items():
         try:
             receipts[name] = receipt_from({**entry, "v": 1, "name": name, "installed_at": now})
-            if not NAME.fullmatch(name) or tree_digest(receipts[name].files) != receipts[name].digest:
-                raise ValueError("it contradicts itself")
+            if not NAME.fullmatch(name):
+                raise ValueError("it is not a name")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            hint = "navigator doctor --repair rebuilds it if the skill is installed; else take it from version control"
-            raise Damaged(f"the lock's entry of {name!r} cannot be read", hint=hint, path=str(place.lock)) from error
+            raise _bad_entry(f"the lock's entry of {name!r} cannot be read", place) from error
+        if tree_digest(receipts[name].files) != receipts[name].digest:
+            raise _bad_entry(f"the lock's entry of {name!r} has a digest that is not that of its files", place)
     return receipts
+
+
+def _bad_entry(message: str, place: InstallScope) -> Damaged:
+    hint = "navigator doctor --repair rebuilds it if the skill is installed; else take it from version control"
+    return Damaged(message, hint=hint, path=str(place.lock))
 
 
 LockState = Literal["same", "missing", "extra", "stale"]

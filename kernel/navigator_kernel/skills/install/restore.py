@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Struct, UnsetType, field
@@ -16,6 +16,7 @@ from navigator_kernel.digests import blake2b
 from navigator_kernel.errors import (
     Busy,
     Damaged,
+    FetchFailed,
     IntegrityMismatch,
     KernelError,
     NotFound,
@@ -65,10 +66,11 @@ from navigator_kernel.text import clean, suggestions
 from navigator_kernel.values.receipt import FILE_LIMIT, Abilities, Receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.options import InstallOptions
+    from navigator_kernel.skills.source.reading import SourceReader
 
 
 class RestoredSkill(Struct, frozen=True, kw_only=True):
@@ -259,8 +261,8 @@ def _fetched(missing: Sequence[Receipt], deps: InstallDeps, options: InstallOpti
     for receipt in missing:
         groups.setdefault((receipt.source, receipt.commit), []).append(receipt)
     made: list[PlannedSkill] = []
-    for (_, commit), receipts in groups.items():
-        with open_origin(source_from_receipt(receipts[0], ref=commit), deps, options, install=True) as reader:
+    for receipts in groups.values():
+        with _locked_origin(receipts[0], deps, options) as reader:
             places = {skill.folder: skill for skill in reader.found}
             gone = [receipt.name for receipt in receipts if receipt.subpath not in places]
             if gone:
@@ -275,6 +277,21 @@ def _fetched(missing: Sequence[Receipt], deps: InstallDeps, options: InstallOpti
             whole = scanned(plan, deps, is_locked=True)
             made.append(whole._replace(receipt=replace(receipt, can=whole.receipt.can)))
     return made
+
+
+@contextmanager
+def _locked_origin(receipt: Receipt, deps: InstallDeps, options: InstallOptions) -> Iterator[SourceReader]:
+    """Opens the source at the commit of a receipt; FetchFailed says so if the source has no such commit any more."""
+    try:
+        with open_origin(source_from_receipt(receipt, ref=receipt.commit), deps, options, install=True) as reader:
+            yield reader
+    except FetchFailed as error:
+        if error.data.get("reason") != "ref" or not receipt.commit:
+            raise
+        source = clean(receipt.source, lines=False)
+        message = f"{source!r} has no commit {receipt.commit[:12]} any more, which the lock wants for {receipt.name!r}"
+        hint = f"its history was rewritten; navigator update {receipt.name} shows what it has now, and takes that"
+        raise FetchFailed(message, hint=hint, reason="ref") from error
 
 
 def _contents(receipt: Receipt, place: InstallScope) -> dict[str, bytes]:

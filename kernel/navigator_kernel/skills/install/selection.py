@@ -37,7 +37,19 @@ GROWN = "grown"  # reason of a skill that is here and waits for a yes: it can do
 # Rules of the layout: "all" does not mean these skills. All other reasons are failures, which a person can settle, at
 # least by `--exclude`; docs/reference/states.md. The sentences `left.*` explain each.
 _MEANT = frozenset(
-    {"broken-copy", "copy", "elsewhere", "example", "excluded", "hidden", "no-skill", "no-text", "placeholder", "test"}
+    {
+        "broken-copy",
+        "copy",
+        "elsewhere",
+        "example",
+        "excluded",
+        "hidden",
+        "no-skill",
+        "no-text",
+        "placeholder",
+        "submodule",
+        "test",
+    }
 )
 _BLOCKS = frozenset({"lookalike", "reserved", "scanner", "too-large", "unsafe-files"})
 DANGLING = ("link-dangling",)  # codes of a skill whose only fault is broken links, which are harmless

@@ -376,21 +376,30 @@ def _with_history(news: Sequence[_News], tree: Tree) -> Iterator[_News]:
     here."""
     seen: dict[str, list[Note]] = {}
     for one in news:
-        if one.plan is None or one.here is None or not isinstance(tree, GitSource) or one.here.commit == tree.commit:
+        earlier = (one.here or one.receipt).commit
+        if one.plan is None or not isinstance(tree, GitSource) or earlier == tree.commit:
             yield one
             continue
-        earlier = one.here.commit
         if earlier not in seen:
             seen[earlier] = notes = []
             if (history := tree.history(earlier)) is None:
                 notes.append(("unknown", earlier[:12], tree.commit[:12]))
             else:
+                if history.is_tag:
+                    notes.append(("tag", clean(one.receipt.ref, lines=False), tree.commit[:12]))
                 if not history.is_before:
                     notes.append(("history", earlier[:12], tree.commit[:12]))
                 strangers = [author for author in history.since if author not in history.authors]
                 if strangers and history.authors:
                     before = next(iter(sorted(history.authors)), "")
                     notes.append(("author", clean(before, lines=False), clean(", ".join(strangers[:3]), lines=False)))
+        if one.here is None and one.plan.receipt == one.receipt:
+            if not any(kind == "history" for kind, _, _ in seen[earlier]):
+                yield one
+                continue
+            # The lock wants these bytes at a commit that may be gone
+            plan = one.plan._replace(receipt=replace(one.receipt, commit=tree.commit))
+            one = replace(one, state="changed", plan=plan)
         yield replace(one, notes=tuple(seen[earlier]))
 
 

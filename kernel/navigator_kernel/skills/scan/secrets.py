@@ -24,7 +24,7 @@ _STORES = (
     r"\.ssh/(?!config\b|known_hosts\b|authorized_keys\b|[\w*.]{1,40}\.pub\b)[\w*.]{1,40}|\bid_(?:rsa|ed25519|ecdsa|dsa)\b(?!\.pub)"
     r"|\.aws/credentials|\.(?:netrc|git-credentials|pgpass|vault-token|pypirc|npmrc)\b(?!\.example)|\.gnupg\b|\.kube/config|\.docker/config\.json"
     r"|\.config/(?:gh/hosts|gcloud/|solana/)|application_default_credentials|\.claude/\.credentials|\.codex/auth"
-    r"|\bLogin Data\b|\bcookies\.sqlite\b|\bkey4\.db\b|\blogins\.json\b|(?:google-)?chrome/[\w /-]{0,40}Cookies\b"
+    r"|\bLogin\\? Data\b|\bcookies\.sqlite\b|\bkey4\.db\b|\blogins\.json\b|(?:google-)?chrome/[\w /-]{0,40}Cookies\b"
     r"|\bwallet\.dat\b|\.ethereum/keystore"
     r"|\.electrum\b|/proc/(?:self|1|\d+|\*)/environ|/etc/shadow\b|\.(?:bash|zsh)_history\b"
 )

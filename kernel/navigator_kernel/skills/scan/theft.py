@@ -10,7 +10,9 @@ own service.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.skills.scan.context import blanked, is_aside, line_at, open_mark
@@ -23,6 +25,7 @@ from navigator_kernel.text import lazy_compile
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from navigator_kernel.skills.scan.flow.text_flow import Statement
     from navigator_kernel.values.resource import Diagnostic
 
 LARGE = 96 * 1024  # bytes of a file from which it is data and no script
@@ -70,6 +73,7 @@ _HELD_FILE = lazy_compile(
 _DOTENV = lazy_compile(  # read or copied by a program
     r"\b(?:base64|e?grep|rg|awk|sed|head|tail|gzip|xxd|openssl|tar|zip|cp|mv|git add)\s[^\n|;&]{0,80}?(?<![\w.\\])\.env(?:\.\w+)?\b(?<!\.example)(?<!\.sample)(?<!\.template)"
 )
+_REGISTRY = r"\b(?:docker|podman|nerdctl|buildah|skopeo|oras|helm registry|crane auth) login\b"
 _NETWORK = lazy_compile(
     r"\bcurl\b|\bwget\b|\b(?:requests|httpx|session|client|http|aiohttp|urllib3|axios|got|superagent)\.(?:get|post|put|patch|request)\b"
     r"|\burlopen\(|\burllib\.request\b|\bsmtplib\b|\.sendmail\(|\.send_message\(|\.sendall\(|\.storbinary\(|\bfetch\(|\baxios\(|\$fetch\(|http\.Post"
@@ -80,20 +84,25 @@ _NETWORK = lazy_compile(
     r"|\b(?:POST|PUT)\(\s?[\"']https?:|\bhttr2?::|\breq_perform\(|\bHttpRequest\.newBuilder\(|\bopenConnection\(|\bOkHttpClient\b|\bUpload(?:String|File|Data|Values)\w*\(|\bStart-BitsTransfer\b"
     r"|\.(?:Post|Put|Patch|Send)Async\(|\bHTTPoison\.|\bReq\.(?:post|put)!?\(|\bHTTP\.(?:post|put|request)\(|\bpycurl\b|\b(?:needle|undici|ky|phin|niquests|treq)\.(?:post|put|request)\(|\bneedle\(\s?[\"']"
     r"|\b(?:s|sock|socket|conn|req|ws|smtp|server|ftp)\.(?:send|write|storbinary|sendmail)\w*\("
+    r"|\b(?:page|driver|browser|tab)\.(?:goto|navigate|get|open)\([^)\n]{0,200}(?:\$\{|\+|\benv|\{[a-zA-Z_])"
+    r"|\bredis-cli\b[^\n]{0,160}\s(?i:set|lpush|rpush|publish|hset|xadd|append)\s|\bmosquitto_pub\b|\b(?:psql|mysql|mariadb|mongosh|sqlcmd|clickhouse-client)\s[^\n]{0,200}[\s\"'](?:-[ceQq]|--(?:eval|command|query|execute))[ =][^\n]{0,300}[$`]"
+    rf"|{_REGISTRY}[^\n|;&]{{0,80}}?(?<![{{(])\s[\w-]{{1,60}}\.[\w.-]{{1,60}}|\b(?:docker|podman|buildah|nerdctl)\s(?:buildx\s)?build\b[^\n]{{0,300}}\s(?:https?://|git@)"
 )
 _MAILS = lazy_compile(
     r"\.send_message\(|\.sendmail\(|\.sendall\(|\.sendto\(|\bnc\s|\bncat\s|\bmailx?\s+-s|\bsendmail\b|/dev/tcp/"
     r"|\.(?:chat_post\w+|files_upload\w*|upload_file(?:obj)?|put_object|sendMail|chat\.postMessage)\(|\bopen_sftp\(\)\.put|\bSCPClient\(|\bDiscordWebhook\("
+    r"|\b(?:sentry_sdk|[sS]entry|[rR]ollbar|[bB]ugsnag|posthog|mixpanel|[aA]nalytics|amplitude)\.(?:capture|set|track|identify|log|report|notify|add_?[bB]readcrumb|configure_scope|error|info)\w{0,20}\("
+    r"|(?<![.\w>])mail\(\s?[\"'$][^)\n]{1,200},|\bopenssl s_client\b[^\n]{0,120}<<<"
 )
 _PUBLIC = lazy_compile(
     r"\bgh (?:issue|pr) (?:comment|create|edit|review)\b|\bgh gist create\b|\bgh api\b[^\n]{0,120}(?:comments|issues|contents|gists)"
-    r"|\bglab (?:mr|issue) (?:note|create)\b|(?i:\bcreate_?(?:issue_?|review_?)?comment\(|\bcreate_?(?:issue|review|discussion)\(|\badd_?comment\()|\bgit commit\b[^\n]{0,40}-\w{0,4}m|\bgit add\s(?:-f|--force)\b"
+    r"|\bglab (?:mr|issue) (?:note|create)\b|(?i:\bcreate_?(?:issue_?|review_?)?comment\(|\bcreate_?(?:issue|review|discussion)\(|\badd_?comment\()|\bgit (?:commit|tag|notes)\b[^\n]{0,40}-\w{0,4}m|\bgit add\s(?:-f|--force)\b"
 )
 _IMAGE = lazy_compile(
     r"!\[[^\]\n]{0,200}\]\(\s?<?https?://|<img\b[^>\n]{0,200}src\s?=|\.src\s?=[^=]|background(?:-image)?\s?:\s?url\("
 )
 _AUTH = lazy_compile(
-    r"(?:authorization|bearer|\bx-[\w-]{1,30}|api-?key[\"']?\s?[:=]|private-token|headers?\b|\bauth\b|\s-u(?!ri\b)\s?|--user\b|-H\s|--header|(?:Client|App|Bot|Webhook|OpenAI|Anthropic|Session)\([^()\n]{0,80}?(?:token|api_?key|profile_name)\s?[=:])[^,;\n]{0,120}$",
+    r"(?:authorization|bearer|\bx-[\w-]{1,30}|api-?key[\"']?\s?[:=]|private-token|headers?\b|\bauth\b|\s-u(?!ri\b)\s?|--user\b|\bPGPASSWORD=|\bMYSQL_PWD=|\bREDISCLI_AUTH=|\s-[aP]\s|-H\s|--header|(?:Client|App|Bot|Webhook|OpenAI|Anthropic|Session)(?:\.new)?\([^()\n]{0,80}?(?:token|api_?key|profile_name)\s?[=:])[^,;\n]{0,120}$",
     re.IGNORECASE,
 )
 _HEADER_NAME = lazy_compile(r"header|auth", re.IGNORECASE)
@@ -105,7 +114,7 @@ _WRITTEN = lazy_compile(
 )
 _NAME = lazy_compile(r"[A-Za-z_]\w*")
 _CHANGED = lazy_compile(  # also by R and AppleScript
-    r"^\s*+(\w+)\s?<-\s|\bset\s(\w+)\sto\s|\bfor\s\(?(?:const\s|let\s)?\[?\w+,\s?(\w+)\]?\s(?:in|of|:=)\s|\bopen\(\s?my\s\$(\w+)|\sas\s\$\w+\s?=>\s?\$(\w+)|(?<![.\w])([A-Za-z_]\w*)(?:(?:\.\w+){0,2}\.(?:append|add|update|set_content|attach|write|set|push|extend)\(|\[[^\]\n]{1,60}\]\s?=(?!=)|\.\w+\s?=(?!=))"
+    r"^\s*+(\w+)\s?<-\s|\bexports\.(\w+)\s?=(?!=)|\bset\s(\w+)\sto\s|\bfor\s\(?(?:const\s|let\s)?\[?\w+,\s?(\w+)\]?\s(?:in|of|:=)\s|\bopen\(\s?my\s\$(\w+)|\sas\s\$\w+\s?=>\s?\$(\w+)|(?<![.\w])([A-Za-z_]\w*)(?:(?:\.\w+){0,2}\.(?:append|add|update|set_content|attach|write|set|push|extend)\(|\[[^\]\n]{1,60}\]\s?=(?!=)|\.\w+\s?=(?!=))"
 )
 _FUNCTION = lazy_compile(
     r"\b(?:def|function)\s+(?P<name>\w+)\s?\((?P<given>[^)\n]{0,200})\)|^[ \t]*(?:function\s+)?(?P<shell>\w+)\s?\(\)\s?\{",
@@ -113,7 +122,10 @@ _FUNCTION = lazy_compile(
 )
 _CLASS = lazy_compile(r"\s*+(?:export\s+)?(?:default\s+)?class\s")
 _HOST = lazy_compile(
-    r"\bhost(?:name)?[\"']?\s?[:=]\s?[\"']([\w.-]{3,80}\.\w{2,})[\"']|(?:\.connect|HTTPS?Connection|FTP|FTP_TLS)\(\(?\s?[\"']([\w.-]{3,80})[\"']"
+    r"\bhost(?:name)?[\"']?\s?[:=]\s?[\"']([\w.-]{3,80}\.\w{2,})[\"']|(?:\.connect|HTTPS?Connection|FTP|FTP_TLS|open_connection|create_?[cC]onnection|(?:SysLog|HTTP|Socket)Handler|TCPSocket\.\w{3,4}|fsockopen)\((?:address\s?=\s?)?\(?\s?[\"']([\w.-]{3,80})[\"']"
+    r"|\bDial\w*\(\s?\"\w{2,5}\",\s?\"([\w.-]{3,80}):|\b(?:mongodb(?:\+srv)?|rediss?|amqps?)://(?:[^\s/@\"'<>]{1,120}@)?([\w.-]{3,200})"
+    r"|\b(?:redis-cli|mosquitto_pub|psql|mysql|mariadb|mongosh|sqlcmd|clickhouse-client)\b[^\n]{0,120}?\s(?:-h|-S|--host|--server)[ =]?([\w-]{1,60}\.[\w.-]{1,60})"
+    rf"|{_REGISTRY}[^\n|;&]{{0,80}}?(?<![{{(])\s([\w-]{{1,60}}\.[\w.-]{{1,60}})"
 )
 _LISTED = lazy_compile(
     rf"\bfor\s+\w+\s+in\s[^\n;:]*|[\[({{](?:\s*[\"']\w+[\"'],?)*\s*[\"']{_IS_SECRET}[\"'](?:,?\s*[\"']\w+[\"'])*\s*,?\s*[\])}}]"
@@ -125,6 +137,10 @@ _LOADS = lazy_compile(
 _FILE_NAME = lazy_compile(r"[\w-]+")
 _ALSO_SET = lazy_compile(r"\b(\w+):\s?[\"']?\$\{\{\s?secrets\.|\)\s{1,9}as\s{1,9}(\w+)\s?:")  # in a workflow, in `with`
 _EXPORTS = lazy_compile(r"\bexports\b|\bexport\s+default\b")
+_WHOLE_EXPORT = lazy_compile(r"\bexport\s+default\b|\bmodule\.exports\s?=")
+_DEFAULT = lazy_compile(
+    r"\b(?:import\s+(\w+)(?:\s?,[^\n;]{1,200})?\s+from\s+|(?:const|let|var)\s+(\w+)\s?=\s?require\(\s?)[\"'](?:[\w@.-]+/)*(?P<from>[\w-]+)(?:\.\w+)?[\"']"
+)
 _KEYED = lazy_compile(r"(?<!\w)([A-Za-z_]\w*+)[\"']?\s?:\s")
 _CONSTANT = lazy_compile(  # the name of a secret in a variable
     rf"\b(?P<name>\w+)\s?(?:<-|:?=)[^=\n][^\n]{{0,80}}?(?:[\"']|\becho\s{{1,99}})(?P<value>{_IS_SECRET})\b"
@@ -165,6 +181,10 @@ _MODULES = r"(?:requests|httpx|aiohttp|urllib3|undici|ky|got|axios|node-fetch|ne
 _IMPORTED = lazy_compile(
     rf"\bfrom\s+{_MODULES}\s+import\s+(?P<python>[\w ,]{{1,200}})|\bimport\s+(?P<whole>{_MODULES}\s+as\s+\w+)"
     rf"|\b(?:import|const|let|var)\s(?P<js>[\w ,{{}}:*]{{1,200}}?)\s?(?:from\s|=\s?require\()\s?[\"']{_MODULES}[\"']"
+)
+_CHANNELS = lazy_compile(  # what is made to send bytes, by any of its methods
+    r"\b(\w{1,40})(?:,\s?(\w{1,40}))?\s?:?=\s?(?:await\s)?(?:new\s)?(?:[\w.]{0,40}\.)?(?:ServerProxy|open_connection|create_connection|createSocket|createConnection|net\.[cC]onnect|tls\.[cC]onnect|MongoClient|(?:net|tls)\.Dial\w*|TCPSocket\.(?:new|open)|fsockopen|stream_socket_client)\("
+    r"|\b(\w+)\.addHandler\(\s?(?:\w+\.){0,3}(?:SysLog|HTTP|Socket|Datagram)Handler\("
 )
 _SENDING = r"(?:get|request|(?:post|put|patch|send|upload|publish|execute|chat|stream|storbinary)\w{0,20})"
 _ENVIRONMENTS = lazy_compile(  # other names for the environment, and values that are taken out of it
@@ -310,22 +330,43 @@ def _forwards(texts: Mapping[str, str]) -> dict[str, frozenset[str]]:
 def _leaks_of(
     path: str, texts: Mapping[str, str], about: str, saved: _Saved
 ) -> Iterator[tuple[str, tuple[str, int, str]]]:
-    """The leaks of a file, which is read together with each file that it loads."""
+    """The leaks of a file, which is read together with each file that it loads, and with what that one loads."""
+    for other in _loaded_by(path, texts) or [""]:
+        read = [*reversed([name for name in _loaded_by(other, texts) if name != path]), other] if other else []
+        begins = [*accumulate((len(texts[name]) + 1 for name in read), initial=0)]
+        whole = "\n".join([*(texts[name] for name in read), texts[path]])
+        for code, at, message in _leaks(path, whole, about, saved, _defaults(read, begins, whole)):
+            place = bisect_right(begins, at) - 1
+            yield [*read, path][place], (code, at - begins[place], message)
+
+
+def _loaded_by(path: str, texts: Mapping[str, str]) -> list[str]:
+    """The files that a script loads, in the order of their names, at most `LOADED`."""
     ending = path.rpartition(".")[2]
     words = frozenset() if ending in _PROSE else frozenset(_FILE_NAME.findall(" ".join(_LOADS.findall(texts[path]))))
-    others = [
+    loaded = (
         other
         for other in texts
         if other != path and other.endswith(ending) and other.rpartition("/")[2].partition(".")[0] in words
+    )
+    return [*islice(loaded, LOADED)] if words else []
+
+
+def _defaults(files: Sequence[str], begins: Sequence[int], whole: str) -> list[tuple[int, set[str]]]:
+    """Where each loaded file ends in `whole`, and the names under which others import its default export."""
+    stems = [file.rpartition("/")[2].partition(".")[0] for file in files]
+    imported = [(hit[1] or hit[2], hit["from"]) for hit in _DEFAULT.finditer(whole)] if stems else []
+    return [
+        (end, {name for name, source in imported if source == stem})
+        for stem, end in zip(stems, begins[1:], strict=True)
     ]
-    for other in others[:LOADED] or [""]:
-        before = f"{texts[other]}\n" if other else ""
-        for code, at, message in _leaks(path, before + texts[path], about, saved):
-            yield (path, (code, at - len(before), message)) if at >= len(before) else (other, (code, at, message))
 
 
-def _leaks(path: str, text: str, about: str, saved: _Saved) -> Iterator[tuple[str, int, str]]:
-    """`saved` is what earlier statements of the skill wrote and printed; what `text` does is added."""
+def _leaks(
+    path: str, text: str, about: str, saved: _Saved, defaults: Sequence[tuple[int, set[str]]] = ()
+) -> Iterator[tuple[str, int, str]]:
+    """`saved` is what earlier statements of the skill wrote and printed; what `text` does is added. `defaults` says of
+    each part of the text where it ends, and the names of its default export."""
     script = "" if path.rpartition(".")[2] in _PROSE else path.rpartition("/")[2]
     if not (
         saved.files or saved.printed or any(source.search(text) for source in (*_SOURCES, _SHOWN_VALUE, _SHOWN_FILE))
@@ -346,17 +387,19 @@ def _leaks(path: str, text: str, about: str, saved: _Saved) -> Iterator[tuple[st
     leaks: dict[int, tuple[int, str]] = {}
     # a function is defined before it is called, and its names count, too; `env:` may stand after `run:`
     for one in every * 2 if functions or "secrets." in text else every:
-        names = frozenset(_NAME.findall(one.text))
+        words = _NAME.findall(one.text)
+        names = frozenset(words)
         secrets = read = _read(one.text, own, listed, constants, of_environment)
-        for name in names & carriers.keys():
+        first = one.text.partition("\n")[0]  # the other lines are statements, too
+        fresh = {name for name in names_set(first) if words.count(name) == 1}  # set here, and not used
+        for name in (names & carriers.keys()) - fresh:
             secrets |= _carried(one.text, name, carriers[name])
         written = saved.of(one.text)
         secrets |= written
         hosts = _hosts(one.text).union(*(places[name] for name in names & places.keys()))
-        first = one.text.partition("\n")[0]  # the other lines are statements, too
         given = names_set(first) | {next(filter(None, hit.groups())) for hit in _CHANGED.finditer(first)}
         is_sink = any(sink.search(one.text) for sink in sinks)
-        given |= {hit[1] or hit[2] for hit in _ALSO_SET.finditer(first)}
+        given |= {name for set_by in (_ALSO_SET, _CHANNELS) for hit in set_by.findall(first) for name in hit if name}
         if hosts:
             places |= dict.fromkeys(given & clients if secrets else given, hosts)
         if secrets:
@@ -365,8 +408,7 @@ def _leaks(path: str, text: str, about: str, saved: _Saved) -> Iterator[tuple[st
                 # one that only returns what it was given holds nothing itself
                 if function and (read or names & carriers.keys() - set(_NAME.findall(function["given"] or ""))):
                     given.add(function["name"] or function["shell"])
-            if _EXPORTS.search(one.text):
-                given |= set(_KEYED.findall(one.text))
+            given |= _exported(one, defaults)
             if _ANSWER.search(one.text):  # what a service answers is not what it was asked with
                 given = set()
             carriers |= {name: carriers.get(name, frozenset()) | _named(name, secrets, clients) for name in given}
@@ -384,8 +426,8 @@ def _leaks(path: str, text: str, about: str, saved: _Saved) -> Iterator[tuple[st
         if not is_sink and given_away and (scripts := saved.senders(one.text, script)):
             secrets, hosts, is_sink = given_away, hosts.union(*scripts), True
         for called in [functions[name] for name in names & functions.keys()] if not is_sink else ():
-            if called.start() == one.at:
-                continue
+            if one.at <= called.start() < one.at + len(one.text):
+                continue  # defined in it, not called
             parameters = _NAME.findall(called["given"] or "")
             carriers |= {name: carriers.get(name, frozenset()) | secrets for name in parameters}
             places |= {name: places.get(name, frozenset()) | hosts for name in parameters if hosts}
@@ -401,6 +443,14 @@ def _leaks(path: str, text: str, about: str, saved: _Saved) -> Iterator[tuple[st
                 leaks |= dict.fromkeys(lines, (one.at + len(one.text) - len(one.text.lstrip()), message))
     for at, message in sorted(set(leaks.values())):
         yield "secret-leaves", at, message
+
+
+def _exported(one: Statement, defaults: Sequence[tuple[int, set[str]]]) -> set[str]:
+    """The names under which others may use what a statement exports."""
+    names = set(_KEYED.findall(one.text)) if _EXPORTS.search(one.text) else set()
+    if _WHOLE_EXPORT.search(one.text):
+        names |= next((names for end, names in defaults if one.at < end), set())
+    return names
 
 
 def _taken(text: str) -> tuple[dict[str, frozenset[_Secret]], re.Pattern[str] | None]:
@@ -435,9 +485,10 @@ def _clients(text: str) -> tuple[frozenset[str], re.Pattern[str] | None]:
                 modules.add(words[-1])
     makes = rf"\b(\w+)\s?=\s?(?:await\s)?(?:new\s)?(?:[\w.]{{0,40}}\.)?(?:{made})\(|(?:{made})\([^\n]{{0,200}}?\)\s+as\s+(\w+)"
     clients = {name for pair in lazy_compile(makes).findall(text) for name in pair if name}
-    receivers = "|".join(sorted(clients | modules)) or "(?!)"
-    sends = rf"(?<![.\w])(?:{'|'.join(sorted(called)) or '(?!)'})\(|\b(?:{receivers})\.{_SENDING}\("
-    return frozenset(clients), lazy_compile(sends) if clients or modules or called else None
+    channels = {name for names in _CHANNELS.findall(text) for name in names if name}
+    receivers, lines = ("|".join(sorted(names)) or "(?!)" for names in (clients | modules, channels))
+    sends = rf"(?<![.\w])(?:{'|'.join(sorted(called)) or '(?!)'})\(|\b(?:{receivers})\.{_SENDING}\(|\b(?:(?:{lines})(?:\.\w{{1,40}}){{1,4}}[( ]|(?:Fprint\w*|fwrite|fputs|WriteString)\(\s?\$?(?:{lines})\b)"
+    return frozenset(clients | channels), lazy_compile(sends) if clients or modules or called or channels else None
 
 
 def _function_of(text: str, at: int, functions: Mapping[str, re.Match[str]]) -> re.Match[str] | None:
@@ -467,7 +518,10 @@ def _read(
         name = next(filter(None, hit.groups()))
         before = text[text.rfind("\n", 0, hit.start()) + 1 : hit.start()] if hit["shell"] else ""
         is_verbatim = "(" not in before and open_mark(before) == "'"  # a shell fills nothing between single quotes
-        if name not in own and "PUBLIC" not in name and not is_verbatim:
+        is_asked = _ASKED.match(text, hit.end()) or (
+            _IF.search(text, max(hit.start() - 40, 0), hit.start()) and _ELSE.match(text, hit.end())
+        )
+        if name not in own and "PUBLIC" not in name and not is_verbatim and not is_asked:
             secrets.add(_Secret(name, bool(_AUTH.search(text, max(hit.start() - 160, 0), hit.start()))))
     if _IMAGE.search(text):
         secrets |= {_Secret(hit["name"]) for hit in _SHOWN_VALUE.finditer(text) if hit["name"].isupper()}
@@ -492,6 +546,10 @@ _KEY_OPTION = lazy_compile(
 )
 
 
+# Around a value of which only is asked whether it is there
+_ASKED = lazy_compile(r"[\"'\])]{0,3}\s?\?(?![?.])\s?[\"'\d]")
+_IF = lazy_compile(r"\bif\s(?:not\s)?(?:os\.)?$")
+_ELSE = lazy_compile(r"[\"'\])]{0,3}\selse\b")
 _STARTS = lazy_compile(r"\b(?:subprocess\.\w+|Popen|spawn\w*|exec\w*|create_subprocess_\w+)\(")
 _KEYWORD = lazy_compile(r"(?<!\w)env\s?[=:]")
 
@@ -667,26 +725,31 @@ _FILES = (
 _CONTENTS = r"\b(?:contents?|values?|text|output)\s(?:of|from)\s(?:the\s|your\s)?[`\"'$]{0,2}"
 _CONTENT = rf"(?:{_CONTENTS}(?:{_FILES}|(?-i:\$?\b[A-Z]{{2,}}_(?:API_KEY|TOKEN|SECRET\w*)\b))|[`\"']?(?:{_FILES}))"
 _READERS = (  # where others read it
-    r"#[\w-]+ \w{0,9} ?channel|\b(?:slack|discord|teams|telegram)\b[^.;\n]{0,12}\b(?:channel|message|tool|chat)\b|\bcommit (?:message|body|description)|\be-?mails?\b|[\w.]+@[\w-]+\.\w"
+    r"#[\w-]+ \w{0,9} ?channel|\b(?:slack|discord|teams|telegram)\b[^.;\n]{0,12}\b(?:channel|message|tool|chat)\b|\bcommit (?:message|body|description)|\be-?mails?\b|[\w.]+@[\w-]+\.\w|\b(?:branch|tag|repo(?:sitory)?) names?\b"
     r"|\btickets?\b|\b(?:PR|pull request|issue|review)(?: comment| body| description)?\b|\bcomments?\b|\bgist\b"
 )
 _GAP = r"(?:[^\n]|\n(?!\n)){0,200}?"  # within a paragraph
 _TOLD_AWAY = (
     r"\b(?:send|post|upload|include|append|attach|paste|embed|transmit|forward|share)\b|发送|上传|附上|附加|贴到"
 )
-_TOLD_ASKS = r"\b(?:call|request|visit|open|ping|query|post|get|fetch|send|create|make|write|leave|file|curl)\b|访问|请求|调用|打开|创建|发表"
+_TOLD_ASKS = r"\b(?:call|request|visit|open|ping|query|post|get|fetch|send|create|make|write|leave|file|curl|links?|points?)\b|访问|请求|调用|打开|创建|发表"
 _TOLD = lazy_compile(
     rf"(?:{_TOLD_SOURCE}){_GAP}(?:{_TOLD_SENDS}){_GAP}(?:{_TOLD_TO})"
-    rf"|(?:{_TOLD_ASKS})[^.\n]{{0,60}}(?:{_TOLD_TO})[^\n]{{0,120}}?(?:\b(?:with|including|containing|contains|holding|passing|plus|put|paste|include)\b|附带|带上|包含|写入)[^.;\n]{{0,60}}?(?<!\b(?:in|to) `)(?<!\b(?:in|to|as) )(?<!\binto )(?<!\binto `)(?:{_TOLD_SOURCE})"
+    rf"|(?:{_TOLD_ASKS})[^.\n]{{0,60}}(?:{_TOLD_TO})[^\n]{{0,120}}?(?:\b(?:with|including|containing|contains|holding|passing|plus|put|paste|include|followed by|ending in|and then)\b|附带|带上|包含|写入)[^.;\n]{{0,60}}?(?<!\b(?:in|to) `)(?<!\b(?:in|to|as) )(?<!\binto )(?<!\binto `)(?:{_TOLD_SOURCE})"
     rf"|(?:{_TOLD_AWAY})[^\n]{{0,160}}?(?:{_TOLD_SOURCE})[^.;\n]{{0,80}}?(?:\b(?:to|into|in|on|as|at)\b|到|至|作为|给)[^.;\n]{{0,40}}?(?:{_TOLD_TO})"
     rf"|\b(?:send|post|upload|include|append|attach|paste|embed|share|pass|add|put|insert|write|copy)\b[^.;\n]{{0,40}}?{_CONTENT}[^.;\n]{{0,40}}?\b(?:to|into|in|on|at|via|with)\b[^.;\n]{{0,40}}?(?:{_READERS})"
     rf"|\b(?:pass|put|send|include|give|supply|use|copy|write|add)\b[^.;\n]{{0,40}}?{_CONTENTS}(?:{_FILES})[^.;\n]{{0,20}}?\b(?:as|in|into|to)\b[^.;\n]{{0,30}}?\b(?:parameter|argument|field)\b"
     rf"|\b(?:parameter|argument|field)\b[^.;\n]{{0,40}}?\b(?:with|to|from)\b[^.;\n]{{0,10}}?{_CONTENTS}(?:{_FILES})"
+    rf"|\b(?:name|call|title)\b[^.;\n]{{0,30}}?\b(?:branch|tag|repo(?:sitory)?|issue|commit)\b[^.;\n]{{0,20}}?\b(?:after|with|by|from|like)\b[^.;\n]{{0,10}}?{_CONTENT}"
     rf"|\b(?:send|write|compose|draft)\b[^.;\n]{{0,20}}\be-?mails?\b[^;\n]{{0,80}}?\b(?:with|attach\w*|contain\w*|includ\w*)\b[^.;\n]{{0,30}}?(?:{_CONTENT})",
     re.IGNORECASE,
 )
 
 
+_HELPER = lazy_compile(
+    r"\bcredential\.(?:\S{0,80}\.)?helper[\"']?[\s=]{1,3}[\"']?!(?=[^\n]{0,300}\b(?:curl|wget|nc|ncat|socat)\b)|^\s{0,8}helper\s?=\s?[\"']?!(?=[^\n]{0,300}\b(?:curl|wget|nc|ncat|socat)\b)",
+    re.MULTILINE,
+)
 # Code, and what is forbidden
 _NO_ORDER = lazy_compile(
     rf"\w\((?!s\))|\w\s=\s|(?:\b(?:never|not|avoid|without)\b|n[o’']t\b|不要|不能|不得|切勿|禁止|避免)\s?(?:\w+\s){{0,2}}(?:{_TOLD_SENDS})",
@@ -697,6 +760,7 @@ _TOLD_NEEDLES = (".ssh", ".aws", ".netrc", ".npmrc", ".pypirc", ".kube", ".docke
 _TRICKS = (
     (_TOLD, _TOLD_NEEDLES, "secret-leaves", "tells an agent to send secrets to others, or to write them where others read"),
     (_ORDERED, ("http",), "fetched-orders", "tells an agent to fetch a text from the network and to do what it says"),
+    (_HELPER, ("helper",), "secret-leaves", "gives the passwords that git asks for to a program that sends them"),
     (_LOCKED, ("pass", "密码", "-p", "pwd", "(pw", "openssl"), "locked-archive", "unpacks an archive with a password, which no scanner can read, and runs what is in it"),
 )  # fmt: skip
 _RUNNERS = (

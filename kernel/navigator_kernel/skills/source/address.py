@@ -6,7 +6,7 @@ import re
 import shlex
 from itertools import takewhile
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qs, unquote
 
 from msgspec import Struct
@@ -16,6 +16,9 @@ from navigator_kernel.adapters.sources.git import is_ref
 from navigator_kernel.errors import Refused, UsageProblem
 from navigator_kernel.text import clean, lazy_compile, strip_url_credentials
 from navigator_kernel.values.mcp import NAME as SERVER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 GITHUB = "https://github.com/"
 FORMS = (
@@ -43,17 +46,20 @@ _PUNCTUATION = lazy_compile("[/:]")
 _SPECIAL = lazy_compile("[%?#]")
 _QUOTED = lazy_compile(
     r"""<([^<>]+)>|"([^"]+)"|'([^']+)'|`([^`]+)`|“([^“”]+)”|‘([^‘’]+)’|「([^「」]+)」|《([^《》]+)》|（([^（）]+)）|【([^【】]+)】"""
-    r"""|\(([^()]+)\)|\[([^\[\]]+)\]|\[[^\[\]]*\]\(<?([^()<>\s]+)>?\)"""  # the last is a link of Markdown
+    r"""|\(([^()]+)\)|\[([^\[\]]+)\]|\[(?:[^\[\]]|!\[[^\[\]]*\]\([^()]*\))*\]\(<?([^()<>\s]+)>?(?:\s+"[^"]*"|\s+'[^']*')?\)"""
+    # the last is a link of Markdown, perhaps around a badge
 )
 _FOLDERS = ("./", "../", "/", "~/")
 _ASCII = str.maketrans("：／＠＃？＝＆．", ":/@#?=&.")  # marks as Chinese keyboards write them
 # Lines for other programs that people paste whole, and the words before the address in them
 _LINE = lazy_compile(
-    r"(?:[$>%] )?(?:cd \S+ (?:&&|;) )?(?:sudo )?(?:npx|bunx|pnpx|pnpm|yarn|npm|git|gh|glab|claude|codex|gemini|copilot"
-    r"|navigator|skills|openskills|apm|uvx|uv|pipx|clawhub|degit|tiged|giget|opencode|qwen|kimi|goose|amp|\$?skill-installer"
+    r"(?:[$>%] )?(?:[A-Z_]{1,40}=(?:\"[^\"]*\"|'[^']*'|[^\s\"']+) ){0,4}"
+    r"(?:cd \S+ (?:&&|;) )?(?:sudo )?(?:npx|bunx|pnpx|pnpm|yarn|npm|git|gh|glab|claude|codex|gemini|copilot"
+    r"|navigator|skills|openskills|apm|uvx|uv|pipx|pip3?|clawhub|degit|tiged|giget|opencode|qwen|kimi|goose|amp|\$?skill-installer"
     r"|/plugin|/skills?) (?s:.+)"
 )
 _VERBS = frozenset({"add", "add-skill", "clone", "install", "degit", "tiged", "giget", "--from"})
+_SENTENCE = lazy_compile("[，。；！？、]")
 _BULLET = lazy_compile(r"(?:[-*•>]|\d{1,2}[.)])\s+")
 _PAIRS = ("()", "（）", "<>", "[]", "《》", "「」", "“”", '"', "`")
 _ADDRESS = lazy_compile(r"(?:https|ssh)://[^\s<>\"'`()（），。、；]+")
@@ -91,7 +97,7 @@ SAME_AS = {
 }
 # Addresses that show a repository of GitHub or a package of npm, whose name follows
 _MIRRORS = {
-    "github": "vscode.dev/github/ insiders.vscode.dev/github/ api.github.com/repos/",
+    "github": "vscode.dev/github/ insiders.vscode.dev/github/ api.github.com/repos/ gitingest.com/ uithub.com/",
     "gh": "cdn.jsdelivr.net/gh/ www.jsdelivr.com/package/gh/ deepwiki.com/",
     "npm": "cdn.jsdelivr.net/npm/ www.jsdelivr.com/package/npm/ unpkg.com/ www.npmjs.com/package/ npmjs.com/package/",
 }
@@ -133,7 +139,7 @@ _REFS = lazy_compile(r"refs/(?:heads|tags|remotes/origin)/")
 _OTHER_PAGES = frozenset(
     "issues pull pulls pull-requests merge_requests discussions actions projects wiki security pulse graphs network "
     "settings stargazers forks branches tags releases packages activity milestones labels watchers downloads pipelines "
-    "compare find deployments contributors codespaces".split()
+    "compare find deployments contributors codespaces search".split()
 )
 # Words in the place of an owner in pages of GitHub that show several repositories
 _OTHER_OWNERS = frozenset("orgs users topics search marketplace sponsors trending stars collections settings".split())
@@ -184,7 +190,9 @@ def parse_source(text: str, *, base: Path, ref: str = "") -> Source:
             for pair in _PAIRS:  # half of one, from a sentence
                 is_half = text.count(pair[0]) != text.count(pair[1]) if pair[1:] else text.count(pair) == 1
                 text = text.strip(pair) if is_half else text
-            text = text.partition("|")[0] if text.startswith(("https://", "<https://")) else text  # Slack's links
+            if text.startswith(("https://", "<https://")):
+                # Slack's links end at a bar, and others where a sentence goes on
+                text = _SENTENCE.split(text.partition("|")[0], maxsplit=1)[0]
         if quoted := _QUOTED.fullmatch(text):
             text = next(filter(None, quoted.groups())).strip()
     if not text:
@@ -198,7 +206,8 @@ def parse_source(text: str, *, base: Path, ref: str = "") -> Source:
         raise Refused(f"the source {_shown(text)!r} holds a backslash or an encoded control", hint=hint)
     if helper := _HELPER.match(text):
         address = text[helper.end() :]
-        hint = f"write {_shown(address)}" if address.startswith("https://") else FORMS
+        is_plain = address.startswith("https://")
+        hint = f"write {_shown(address)}" if is_plain else "clone it with git, then write ./FOLDER"
         raise Refused(f"the source {_shown(text)!r} names a transport helper", hint=hint)
     source = _from_line(text, base) if _LINE.fullmatch(text) else _parsed(text, base)
     source = _at_page(source, ref) if source.page else replace(source, ref=source.ref or ref)
@@ -254,6 +263,9 @@ def _from_line(text: str, base: Path) -> Source:
     if any(word.partition("@")[0] == "clawhub" for word in before):
         hint = "open the skill on clawhub.ai, and copy the address of the repository or archive that it names"
         raise UsageProblem(f"{_shown(text)!r} names no repository to install from", hint=hint)
+    gist = next((word for word in named["-"] if before[:2] == ["gh", "gist"] and _GIST.fullmatch(f"/{word}")), "")
+    host = next((word.partition("=")[2] for word in before if word.startswith("GH_HOST=")), "")
+    address = f"https://{host}/{address}" if host and _NAME.fullmatch(address) else address or (gist and f"gist:{gist}")
     if not address:
         hint = "of lines for other programs, only those with add, clone or install and an address are read"
         for word in [*named["-"], *named["other"]][:1]:
@@ -322,6 +334,9 @@ def _parsed(text: str, base: Path) -> Source:
         if below.startswith(("tree/", "blob/")):
             return _from_url(f"{GITHUB}{text}")
         word, inner = _divided(word)
+        if mark == "@" and "/" in word and not below and is_ref(word):
+            # a branch with a slash, or a ref and a path below it
+            return replace(_on_github(owner, name, ""), page=word)
         source = _on_github(owner, name, word, subpath=below.strip("/") or inner)
         return replace(source, skill=word) if mark == "@" and not below.strip("/") else source
     raise UsageProblem(f"{text!r} is not a source", hint=_written(text))
@@ -332,7 +347,8 @@ def _written(address: str) -> str:
     user, at, rest = address.partition("@")
     host, slash, path = rest.partition("/")
     if at and slash and _USER.fullmatch(user) and _HOST.fullmatch(host):
-        return f"write {user}@{host}:{path}"
+        is_marketplace = user != "git" and "." not in host and "/" not in path  # as `/plugin install` writes a plugin
+        return f"write {rest} with --skill {user}" if is_marketplace else f"write {user}@{host}:{path}"
     if drive := _DRIVE.fullmatch(address):
         return f"go to the folder and write ./folder; in WSL it is /mnt/{drive[1].lower()}/{drive[2]}"
     if address.startswith(("./", "../", "~/")):
@@ -390,7 +406,8 @@ def _from_url(text: str) -> Source:
         raise Refused(f"{clean(user, lines=False)!r} is not a plain user name", hint="ssh://git@host/path")
     _refuse_plain_host(name)
     if scheme == "https":
-        host = host.lower().removesuffix(":443")
+        host = host.lower().removesuffix(":443").removesuffix(".")
+        _refuse_detour(asked, host, path)
         host = SAME_AS.get(host, host)
         if page := _page(host, path.rstrip("/"), query):
             if not page.page and not page.ref:
@@ -418,6 +435,17 @@ def _from_url(text: str) -> Source:
         source = Source(kind="git", url=url, label=url, ref=ref)
     below = source.subpath or below
     return replace(source, subpath=below, skill="" if below else skill)
+
+
+def _refuse_detour(asked: Mapping[str, str], host: str, path: str) -> None:
+    """Raises UsageProblem for the address of a mail program, a search or a chat that leads to another one."""
+    if (
+        inner := path.partition("/https:/")[2].strip("/")
+    ) and host not in FORGE_HOSTS:  # as archives of the web have it
+        raise UsageProblem(f"{host!r} only shows another address", hint=f"write https://{_shown(inner)}")
+    for key in ("q", "url", "u", "target", "to", "redirect", "dest"):
+        if asked.get(key, "").startswith("https://") and host not in FORGE_HOSTS and path.count("/") < 3:
+            raise UsageProblem(f"{host + path!r} only leads to another address", hint=f"write {_shown(asked[key])}")
 
 
 def _published(scheme: str, host: str, path: str, ref: str) -> Source | None:

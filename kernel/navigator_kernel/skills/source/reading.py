@@ -6,6 +6,7 @@ import importlib
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -24,6 +25,7 @@ from navigator_kernel.skills.source.discover import (
     select_skills,
 )
 from navigator_kernel.skills.source.gate import FILE_LIMIT
+from navigator_kernel.text import clean, lazy_compile, strip_url_credentials
 from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 if TYPE_CHECKING:
@@ -88,6 +90,10 @@ def load_for_change() -> None:
     with suppress(ImportError):
         for name in ("navigator_kernel.skills.install.install", "tinydb", "navigator_kernel.adapters.stores.audit"):
             importlib.import_module(name)
+
+
+_SUBMODULE = lazy_compile(r"(?m)^\s*path\s?=\s?(.{1,400}?)\s*$")
+_SUBMODULE_URL = lazy_compile(r"(?m)^\s*url\s?=\s?(\S{1,400})\s*$")
 
 
 class SourceReader(Struct):
@@ -159,6 +165,7 @@ class SourceReader(Struct):
             plugins=plugins,
             label=self.source.label,
         )
+        self._note_submodules()
         if name := self.source.skill:  # the one that the source's address names
             if name in self.unread:
                 raise self.unread[name]
@@ -169,6 +176,31 @@ class SourceReader(Struct):
                 message = f"{self.source.label!r} has no {kinds} called {name!r}"
                 raise FetchFailed(message, hint=error.hint, reason="ref") from error
         return self.found
+
+    def _note_submodules(self) -> None:
+        """Notes the submodules that lie beside the skills, and so may be skills that the tree does not hold."""
+        folders = [skill.folder for skill in self.found]
+        above = {"/".join(folder.split("/")[:depth]) for folder in folders for depth in range(folder.count("/") + 1)}
+        entries = {entry.path: entry for entry in self.tree.entries}
+        inside = self.source.subpath
+        modules = [
+            path
+            for path, entry in entries.items()
+            if entry.kind == "commit" and (path.rpartition("/")[0] in above or "skill" in path.lower())
+            if not inside or path.startswith(f"{inside}/")
+            if not any(f"{path}/".startswith(f"{folder}/") for folder in folders if folder)
+        ]
+        settings = entries.get(".gitmodules")
+        text = self.read([settings.oid])[settings.oid].decode("utf-8", "replace") if modules and settings else ""
+        for path in modules:
+            section = next((part for part in text.split("[submodule")[1:] if path in _SUBMODULE.findall(part)), "")
+            address = next(iter(_SUBMODULE_URL.findall(section)), "")
+            whole = urljoin(f"{self.source.url}/", address) if address.startswith("../") else address
+            hint = f"navigator install {shown}" if (shown := strip_url_credentials(clean(whole, lines=False))) else ""
+            message = f"{clean(path, lines=False)!r} is a submodule, which is not read"
+            error = SkillNotFound(message, hint=hint or "install from its own repository", reason="submodule")
+            self.unread = {**self.unread, path.rpartition("/")[2]: error}
+            self.notes += (Diagnostic(code="not-read", level="warning", path=path, message=message),)
 
     def place_of(self, word: str) -> tuple[Source, str] | None:
         """The source of the plugin that `word`, `plugin` or `plugin:skill`, names, and the skill there, if it lies in
