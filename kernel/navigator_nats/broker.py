@@ -41,6 +41,7 @@ DELIVERIES = 3
 WITHDRAWN = "Unacknowledged message was deleted"  # the broker's reason where an owner withdrew a task
 EXPIRED = "its time is over"  # the worker's, for a task that nobody waits for any more
 NOT_DEAD = {WITHDRAWN, EXPIRED}
+SUCCEEDED = {"success", "partial"}  # states of reports whose tasks are not done again
 DAY = 24 * 60 * 60.0
 STREAM_EXISTS = 10058  # the broker's code
 FULL = {10023, 10047}  # its codes where its disk, or what it may use of it, is full

@@ -49,6 +49,7 @@ OWN = (
     "retry:",
 )  # beginnings of subjects, and whole ones, that only the owner's kernel may ask for
 WHOLE = {"plan", "repeat"}
+WRONG_LAST = 10071  # the broker's code for another last message than the expected one
 GIVEN_UP = "Nav-Given-Up"  # header of a report: the packet stays, for `navigator cluster doctor`
 
 
@@ -211,7 +212,7 @@ class NatsDispatcher:
                 earlier = await broker.last(jetstream, REPORTS, task.reports)
                 if earlier is not None:
                     task.report = _read(earlier.data, task.packet, self.ports)
-                    if task.report.state in {"success", "partial"}:
+                    if task.report.state in broker.SUCCEEDED:
                         return
                     task.report = None
                     await jetstream.purge_stream(REPORTS, subject=task.reports)
@@ -365,6 +366,17 @@ async def report_first(client: Client, packet: Packet, report: Report, headers: 
     except APIError as error:
         if "per subject" not in str(error.description):
             raise
+
+
+async def is_reported(client: Client, packet: Packet) -> bool:
+    """Whether the task has a report, for a worker, which may not read it: the broker refuses another one that expects
+    to come behind a report that there never is, and says which is the last."""
+    headers = {"Nats-Expected-Last-Subject-Sequence": str(2**62)}
+    try:
+        await client.jetstream(timeout=3).publish(broker.subject_of(REPORT, packet), b"", headers=headers)
+    except APIError as error:
+        return error.err_code == WRONG_LAST and not str(error.description).endswith(" 0")
+    return False
 
 
 def _read(body: bytes | None, packet: Packet, ports: DispatchPorts) -> Report:

@@ -1,7 +1,8 @@
 """The worker: takes packets of its pools from the broker, carries them out in this machine's sandbox, and reports.
 
 It has no access to the journal of the owner. It keeps a task only while the broker confirms it: where that fails for
-three quarters of the acknowledgement limit, it stops the task before another worker gets it.
+three quarters of the acknowledgement limit, it stops the task before another worker gets it. The report of a task that
+succeeded lies in the worker's state until the broker has it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct, field
@@ -22,10 +23,10 @@ from nats.errors import MaxPayloadError
 
 from navigator_kernel.commands import dispatch_ports
 from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, UsageProblem
-from navigator_kernel.values.packet import Packet, Report, packet_from_yaml
+from navigator_kernel.values.packet import Packet, Report, packet_from_yaml, report_of, report_to_dict
 from navigator_nats import broker
-from navigator_nats.broker import CANCEL, DELIVERIES, DIGEST, EVENTS, HOSTS, TASKS
-from navigator_nats.dispatcher import DONE, MISSING, report_first
+from navigator_nats.broker import CANCEL, DELIVERIES, DIGEST, EVENTS, HOSTS, SUCCEEDED, TASKS
+from navigator_nats.dispatcher import DONE, MISSING, is_reported, report_first
 from navigator_nats.files import FILES, brought, has, returned
 from navigator_nats.skills import fetched, folder_of
 
@@ -41,12 +42,21 @@ ASK = 5.0  # seconds for an owner to put a skill again
 KNOWN = 1_000  # tasks that one dispatcher of this process remembers
 KEPT = 100  # skills of other hosts that are open
 KEEP = 0.75  # of the acknowledgement limit: the most that a task continues without a confirmed renewal
+AGAIN = 1.0  # seconds before a task is begun again, for the worker that had it to hand in its report
+LATE = 0.2  # seconds between two tries to hand in a report that the broker could not take
 
 
 class _Running(Struct):
     dispatcher: Dispatcher
     task: str
     lost: bool = False
+
+
+class _Stored(Struct):
+    """A report that the broker may not have yet, with its packet as YAML."""
+
+    packet: str
+    report: dict[str, Any]
 
 
 class Answer(Struct):
@@ -106,9 +116,11 @@ class Worker(Struct, kw_only=True):
         await client.subscribe(HOSTS, cb=self._asked)
         await client.flush()
         self.tell(f"worker {self.name} takes {' '.join(self.pools)} from {self.settings.place}")
+        late = asyncio.ensure_future(self._hand_in_late())
         try:
             await asyncio.gather(*(self._serve(pool) for pool in self.pools for _ in range(self.slots)))
         finally:
+            late.cancel()
             await client.close()
 
     async def stop(self) -> None:
@@ -159,6 +171,11 @@ class Worker(Struct, kw_only=True):
         if queue is None:  # its owner has given it up, or is gone; another one that continues its run sends it again
             await self._refuse(message, broker.EXPIRED)
             return
+        if message.metadata.num_delivered > 1:
+            await asyncio.sleep(min(AGAIN, queue.ack_wait / 3))
+            if await is_reported(self._connection, packet):
+                await message.ack()
+                return
         place = self.ports.project.state / "tasks" / key
         try:
             ports = await self._placed(await self._ports_for(message, packet), message, packet, place)
@@ -223,9 +240,7 @@ class Worker(Struct, kw_only=True):
         answer = await self._connection.request(broker.subject_of(EVENTS, packet), question, timeout=ASK)
         return bytes(answer.data)
 
-    async def _return(
-        self, packet: Packet, report: Report, ports: DispatchPorts, renewing: asyncio.Future[None], began: float
-    ) -> Report:
+    async def _return(self, packet: Packet, report: Report, ports: DispatchPorts, began: float) -> Report:
         """Gives the owner the files that the report names; the report is an error if it does not take them in time."""
         while True:
             try:
@@ -234,7 +249,7 @@ class Worker(Struct, kw_only=True):
             except KernelError as error:
                 return self.ports.failed(packet, error, time.monotonic() - began)
             except (NatsError, TimeoutError) as error:
-                if renewing.done() or time.monotonic() - began > packet.constraints.timeout:
+                if time.monotonic() - began > packet.constraints.timeout:
                     late = FetchFailed(f"the owner does not answer for the files of {packet.task_spec.target!r}")
                     return self.ports.failed(packet, late, time.monotonic() - began)
                 await asyncio.sleep(0.2 if isinstance(error, NatsError) else 0)
@@ -251,12 +266,16 @@ class Worker(Struct, kw_only=True):
         telling = asyncio.ensure_future(self._pass_on(packet, local, name))
         try:
             report = await local.result(name)
-            if running.lost:
+            if running.lost and report.state not in SUCCEEDED:
                 self.tell(f"{packet.task_spec.target} was stopped: the broker did not confirm it")
                 if self._stopping.is_set():
                     await message.nak()
                 return
-            report = await self._return(packet, report, ports, renewing, began)
+            report = await self._return(packet, report, ports, began)
+            if report.state in SUCCEEDED:
+                stored = msgspec.json.encode(_Stored(packet.to_yaml(), report_to_dict(report)))
+                with suppress(KernelError):  # its disk is full, and the broker may have room
+                    self.ports.project.writer.overwrite(self._reports / key, stored)
             while True:
                 try:
                     await report_first(client, packet, report)
@@ -265,9 +284,10 @@ class Worker(Struct, kw_only=True):
                     error = KernelError("the report is larger than the broker takes", hint="raise its max_payload")
                     report = self.ports.failed(packet, error, time.monotonic() - began)
                 except (NatsError, TimeoutError):
-                    if renewing.done():  # it belongs to another worker
+                    if renewing.done():  # it belongs to another worker, unless `_hand_in_late` comes first
                         return
                     await asyncio.sleep(0.1)
+            self.ports.project.writer.remove(self._reports / key, durable=False)
             await message.ack()
             await self._ring(packet)  # after it: an owner that hears the bell need not take the task from the queue
             self.done += 1
@@ -275,6 +295,34 @@ class Worker(Struct, kw_only=True):
             renewing.cancel()
             telling.cancel()
             self._running.pop(key, None)
+
+    @property
+    def _reports(self) -> Path:
+        return self.ports.project.state / "reports"
+
+    async def _hand_in_late(self) -> None:
+        """Hands in, again and again, the reports that the broker could not take when their tasks ended, also those of a
+        process that was killed."""
+        while True:
+            for file in self._reports.glob("*") if self._connection.is_connected else ():
+                with suppress(NatsError, TimeoutError):
+                    await self._hand_in(file)
+            await asyncio.sleep(LATE)
+
+    async def _hand_in(self, file: Path) -> None:
+        """Hands in the report of a task that is not under way here, which is then removed, as is one that is a day old
+        or cannot be read."""
+        if file.name in self._running:
+            return
+        with suppress(ValueError, KeyError, TypeError, OSError, MaxPayloadError):
+            stored = msgspec.json.decode(file.read_bytes(), type=_Stored)
+            packet = packet_from_yaml(stored.packet)
+            if broker.pool_of(packet) not in self.pools:
+                return
+            if time.time() - file.stat().st_mtime < broker.DAY:
+                await report_first(self._connection, packet, report_of(stored.report))
+                await self._ring(packet)
+        self.ports.project.writer.remove(file, durable=False)
 
     async def _ring(self, packet: Packet) -> None:
         await self._connection.publish(broker.subject_of(EVENTS, packet), DONE)

@@ -331,6 +331,34 @@ def test_a_link_that_is_cut_for_a_moment_does_not_stop_a_task(broker: Broker, st
     assert (tmp_path / "r").read_text().splitlines() == ["a begun", "a ended"]
 
 
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_report_that_was_ready_while_the_worker_was_cut_off_comes_later_and_nothing_is_done_twice(
+    broker: Broker, start: Any, tmp_path: Path, is_killed: bool
+) -> None:
+    async def cut(held: NatsDispatcher) -> Report:
+        link = Link(broker.port)
+        first = start("a", url=await link.open())
+        try:
+            name = str(await held.submit(task("r", "sleep 1")))
+            await noted(tmp_path / "r", "a begun")
+            link.is_cut = True
+            await noted(tmp_path / "r", "a ended")
+            await asyncio.sleep(3.2)  # for longer than the limit of acknowledgement
+            if is_killed:
+                first.kill()
+                start("a")
+            else:
+                link.is_cut = False
+                start("b")
+            return await held.result(name)
+        finally:
+            await link.close()
+
+    assert owning(broker, cut).summary == "a"
+    assert lines_of(tmp_path / "r") == ["a begun", "a ended"]
+    assert list((tmp_path / "state-a" / "reports").iterdir()) == []
+
+
 def test_a_worker_that_was_frozen_past_its_limit_does_not_change_the_report(
     broker: Broker, start: Any, tmp_path: Path
 ) -> None:

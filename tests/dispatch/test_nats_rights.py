@@ -47,7 +47,8 @@ def host(broker: Broker, name: str, **given: Any) -> names.Settings:
 
 def test_an_owner_sends_a_task_and_a_worker_of_its_pool_reports(broker: Broker) -> None:
     async def sent() -> tuple[Report, Any]:
-        sender, working = owner(host(broker, "owner")), worker(host(broker, "box"), {"skills": Echo()}, name="box")
+        sender = owner(host(broker, "owner"))
+        working = worker(host(broker, "box"), {"skills": Echo()}, broker.folder / "state", name="box")
         serving = asyncio.ensure_future(working.run())
         try:
             report = await sender.result(str(await sender.submit(order())))
