@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -132,10 +132,16 @@ def consumer_of(pool: str) -> str:
 
 
 async def connect(
-    settings: Settings, name: str, *, waits: Callable[[str], None] | None = None, tries: int = 3
+    settings: Settings,
+    name: str,
+    *,
+    waits: Callable[[str], None] | None = None,
+    tries: int = 3,
+    changed: Callable[[], Awaitable[None]] | None = None,
 ) -> Client:
-    """A connection that comes back by itself after a cut. FetchFailed if there is no broker within some seconds, or
-    UsageProblem if it refuses this host; with `waits`, it waits for the broker, and `waits` is told so once."""
+    """A connection that comes back by itself after a cut; `changed` is called at both. FetchFailed if there is no broker
+    within some seconds, or UsageProblem if it refuses this host; with `waits`, it waits for the broker, and `waits` is
+    told so once."""
     seed, prefix, problems, is_begun = "", "_INBOX", list[str](), False
 
     async def heard(error: Exception) -> None:
@@ -161,6 +167,8 @@ async def connect(
             connect_timeout=2,
             ping_interval=3,
             error_cb=heard,
+            disconnected_cb=changed,
+            reconnected_cb=changed,
         )
         is_begun = True
     except (OSError, NatsError, TimeoutError) as error:

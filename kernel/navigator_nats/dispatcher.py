@@ -360,12 +360,18 @@ class NatsDispatcher:
 
 async def report_first(client: Client, packet: Packet, report: Report, headers: dict[str, str] | None = None) -> None:
     """Stores the report, unless the task has one already."""
-    body = msgspec.json.encode(report_to_dict(report))
+    await store_first(client, broker.subject_of(REPORT, packet), msgspec.json.encode(report_to_dict(report)), headers)
+
+
+async def store_first(client: Client, subject: str, body: bytes, headers: dict[str, str] | None = None) -> bool:
+    """Stores the message, unless the subject has one already; whether it was the first."""
     try:
-        await client.jetstream(timeout=3).publish(broker.subject_of(REPORT, packet), body, headers=headers)
+        await client.jetstream(timeout=3).publish(subject, body, headers=headers)
     except APIError as error:
         if "per subject" not in str(error.description):
             raise
+        return False
+    return True
 
 
 async def is_reported(client: Client, packet: Packet) -> bool:

@@ -25,8 +25,8 @@ from navigator_kernel.commands import dispatch_ports
 from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, UsageProblem
 from navigator_kernel.values.packet import Packet, Report, packet_from_yaml, report_of, report_to_dict
 from navigator_nats import broker
-from navigator_nats.broker import CANCEL, DELIVERIES, DIGEST, EVENTS, HOSTS, SUCCEEDED, TASKS
-from navigator_nats.dispatcher import DONE, MISSING, is_reported, report_first
+from navigator_nats.broker import CANCEL, DELIVERIES, DIGEST, EVENTS, HOSTS, REPORT, SUCCEEDED, TASKS
+from navigator_nats.dispatcher import DONE, MISSING, is_reported, report_first, store_first
 from navigator_nats.files import FILES, brought, has, returned
 from navigator_nats.skills import fetched, folder_of
 
@@ -49,6 +49,8 @@ LATE = 0.2  # seconds between two tries to hand in a report that the broker coul
 class _Running(Struct):
     dispatcher: Dispatcher
     task: str
+    began: float
+    claim: str  # see `Worker._claims`; empty if it was made
     lost: bool = False
 
 
@@ -94,6 +96,7 @@ class Worker(Struct, kw_only=True):
     _running: dict[str, _Running] = field(default_factory=dict)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _client: Client | None = None
+    _since: float = 0.0  # when the connection was made, or was cut or came back last
     agrees: bool = False
     _fetched: dict[str, DispatchPorts] = field(default_factory=dict)
     _queues: dict[str, _Queue] = field(default_factory=dict)
@@ -103,7 +106,8 @@ class Worker(Struct, kw_only=True):
         if not self.settings.knows_strangers:
             message = f"the broker at {self.settings.place!r} takes orders from anybody"
             raise UsageProblem(message, hint="set NAVIGATOR_NATS_SEED to a key of: navigator cluster init FOLDER")
-        connecting = asyncio.ensure_future(broker.connect(self.settings, self.name, waits=self.tell))
+        connected = broker.connect(self.settings, self.name, waits=self.tell, changed=self._note_change)
+        connecting = asyncio.ensure_future(connected)
         stopping = asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait((connecting, stopping), return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
@@ -112,6 +116,7 @@ class Worker(Struct, kw_only=True):
             await asyncio.wait((connecting,))
             return
         self._client = client = connecting.result()
+        await self._note_change()
         await client.subscribe(f"{CANCEL}.*", cb=self._cancelled)
         await client.subscribe(HOSTS, cb=self._asked)
         await client.flush()
@@ -123,12 +128,14 @@ class Worker(Struct, kw_only=True):
             late.cancel()
             await client.close()
 
+    async def _note_change(self) -> None:
+        self._since = time.monotonic()
+
     async def stop(self) -> None:
         """Takes no more tasks. Called again, it also ends those under way, which go to other workers."""
         if self._stopping.is_set():
-            for running in self._running.values():
-                running.lost = True
-                await running.dispatcher.cancel(running.task)
+            for running in list(self._running.values()):
+                await self._lose(running)
         self._stopping.set()
 
     @property
@@ -171,10 +178,15 @@ class Worker(Struct, kw_only=True):
         if queue is None:  # its owner has given it up, or is gone; another one that continues its run sends it again
             await self._refuse(message, broker.EXPIRED)
             return
-        if message.metadata.num_delivered > 1:
-            await asyncio.sleep(min(AGAIN, queue.ack_wait / 3))
+        # A broker that was killed may have forgotten that it delivered a task, or that the task has ended
+        is_old = time.monotonic() - _age(message, queue) < self._since
+        if is_old or message.metadata.num_delivered > 1:
+            since = self._since if message.metadata.num_delivered == 1 else time.monotonic()
+            await asyncio.sleep(since + min(AGAIN, queue.ack_wait / 3) - time.monotonic())
             if await is_reported(self._connection, packet):
                 await message.ack()
+                return
+            if key in self._running or not await self._claims(_claim_of(message, packet)):
                 return
         place = self.ports.project.state / "tasks" / key
         try:
@@ -261,7 +273,8 @@ class Worker(Struct, kw_only=True):
         client, key = self._connection, broker.key_of(packet)
         await client.publish(broker.subject_of(EVENTS, packet), b"")
         name = await local.submit(packet)
-        self._running[key] = running = _Running(dispatcher=local, task=name)
+        running = _Running(dispatcher=local, task=name, began=began, claim=_claim_of(message, packet))
+        self._running[key] = running
         renewing = asyncio.ensure_future(self._renew(message, packet, running, began, limit))
         telling = asyncio.ensure_future(self._pass_on(packet, local, name))
         try:
@@ -301,13 +314,31 @@ class Worker(Struct, kw_only=True):
         return self.ports.project.state / "reports"
 
     async def _hand_in_late(self) -> None:
-        """Hands in, again and again, the reports that the broker could not take when their tasks ended, also those of a
-        process that was killed."""
+        """After a cut, claims the tasks that are under way; hands in, again and again, the reports that the broker could
+        not take when their tasks ended, also those of a process that was killed."""
         while True:
-            for file in self._reports.glob("*") if self._connection.is_connected else ():
+            await asyncio.sleep(LATE)
+            if not self._connection.is_connected:
+                continue
+            for running in list(self._running.values()):
+                if running.began < self._since and running.claim:
+                    with suppress(NatsError, TimeoutError):
+                        if not await self._claims(running.claim):
+                            await self._lose(running)
+                        running.claim = ""
+            for file in await asyncio.to_thread(sorted, self._reports.glob("*")):
                 with suppress(NatsError, TimeoutError):
                     await self._hand_in(file)
-            await asyncio.sleep(LATE)
+
+    async def _claims(self, claim: str) -> bool:
+        """Whether no other worker has begun this delivery of a task: a broker that was killed may have forgotten it and
+        deliver it again."""
+        return await store_first(self._connection, claim, b"", {"Nats-Msg-Id": f"{claim} {self.name}"})
+
+    @staticmethod
+    async def _lose(running: _Running) -> None:
+        running.lost = True
+        await running.dispatcher.cancel(running.task)
 
     async def _hand_in(self, file: Path) -> None:
         """Hands in the report of a task that is not under way here, which is then removed, as is one that is a day old
@@ -315,11 +346,11 @@ class Worker(Struct, kw_only=True):
         if file.name in self._running:
             return
         with suppress(ValueError, KeyError, TypeError, OSError, MaxPayloadError):
-            stored = msgspec.json.decode(file.read_bytes(), type=_Stored)
+            stored = msgspec.json.decode(await asyncio.to_thread(file.read_bytes), type=_Stored)
             packet = packet_from_yaml(stored.packet)
             if broker.pool_of(packet) not in self.pools:
                 return
-            if time.time() - file.stat().st_mtime < broker.DAY:
+            if time.time() - (await asyncio.to_thread(file.stat)).st_mtime < broker.DAY:
                 await report_first(self._connection, packet, report_of(stored.report))
                 await self._ring(packet)
         self.ports.project.writer.remove(file, durable=False)
@@ -347,8 +378,7 @@ class Worker(Struct, kw_only=True):
             sent = time.monotonic()
             left = confirmed + KEEP * limit - sent
             if left <= 0:
-                running.lost = True
-                await running.dispatcher.cancel(running.task)
+                await self._lose(running)
                 return
             try:
                 await self._connection.request(message.reply, b"+WPI", timeout=min(limit / 6, left))
@@ -387,3 +417,9 @@ class Worker(Struct, kw_only=True):
 def _age(message: Msg, queue: _Queue) -> float:
     """The seconds since the broker stored the message."""
     return time.monotonic() + queue.ahead - message.metadata.timestamp.timestamp()
+
+
+def _claim_of(message: Msg, packet: Packet) -> str:
+    """The subject under which the first worker that begins this delivery of the task stores an empty message."""
+    metadata = message.metadata
+    return f"{broker.subject_of(REPORT, packet)}-{metadata.sequence.stream}-{metadata.num_delivered}"

@@ -43,6 +43,7 @@ _CLAIMS = (
         "CREATE TABLE places (place BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT NOT NULL,"
         " owner TEXT NOT NULL, ends TIMESTAMPTZ NOT NULL)",  # a number is never given again, as to a host that woke
     ),
+    ("ALTER TABLE places ADD COLUMN stop TEXT NOT NULL DEFAULT ''",),
 )
 _LINES = (
     (
@@ -54,6 +55,7 @@ _LINES = (
 _BUCKETS = (
     ("CREATE TABLE buckets (name TEXT PRIMARY KEY, level DOUBLE PRECISION NOT NULL, at TIMESTAMPTZ NOT NULL)",),
 )
+LISTENING = 1.0  # seconds between two looks for a stop that another host asks for
 LOOKING = 1.0  # seconds to wait for lines that another process may only be looking at
 _RENEW_CLAIM = "UPDATE claims SET ends = clock_timestamp() + make_interval(secs => ?) WHERE name = ? AND fence = ?"
 _RENEW_PLACE = "UPDATE places SET ends = clock_timestamp() + make_interval(secs => ?) WHERE name = ? AND place = ?"
@@ -154,6 +156,7 @@ class PostgresStores:
         self._prepared: set[str] = set()
         self._fences: dict[str, int] = {}  # of the claims of this process, by name
         self._own_places: set[tuple[str, int]] = set()
+        self._stops: dict[str, Callable[[str], None]] = {}  # by the name of a place
         self._renewer: threading.Thread | None = None
 
     @contextmanager
@@ -232,6 +235,22 @@ class PostgresStores:
             statement = "DELETE FROM places WHERE name = ? AND (place = ? OR ends <= clock_timestamp())"
             self._release(statement, (name, place))
 
+    @contextmanager
+    def stoppable(self, name: str, stop: Callable[[str], None]) -> Iterator[None]:
+        with self._guard:
+            self._stops[name] = stop
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._stops.pop(name, None)
+
+    def stop(self, name: str, work: str) -> bool:
+        first = "SELECT min(place) FROM places WHERE name = ? AND ends > clock_timestamp()"
+        with self._rows() as database:
+            statement = f"UPDATE places SET stop = ? WHERE place = ({first})"  # noqa: S608 - no value is in it
+            return database.execute(statement, (work, name)).rowcount == 1
+
     def take(self, name: str, most: float, rate: float, burst: float) -> float:
         fill = (
             "SELECT LEAST(?, level + ? * GREATEST(0, EXTRACT(EPOCH FROM clock_timestamp() - at)))"
@@ -271,20 +290,30 @@ class PostgresStores:
                 self._renewer.start()
 
     def _renew(self) -> None:
-        """Renews what this process has in a third of the lease, as long as it has anything. A claim that another host
-        has now is not renewed; the next write finds that out."""
+        """Renews what this process has in a third of the lease, as long as it has anything, and looks for what it is to
+        stop. A claim that another host has now is not renewed; the next write finds that out."""
+        renewed = time.monotonic()
         while True:
-            time.sleep(self._lease / 3)
+            time.sleep(min(self._lease / 3, LISTENING))
             with self._guard:
-                claims, places = list(self._fences.items()), list(self._own_places)
+                claims, places, listens = list(self._fences.items()), list(self._own_places), bool(self._stops)
                 if not claims and not places:
                     self._renewer = None
                     return
+            is_due = time.monotonic() - renewed >= self._lease / 3
             with suppress(KernelError), self._rows() as database:
-                for statement, names in ((_RENEW_CLAIM, claims), (_RENEW_PLACE, places)):
+                for statement, names in ((_RENEW_CLAIM, claims), (_RENEW_PLACE, places)) if is_due else ():
                     rows = [(self._lease, *row) for row in sorted(names)]
                     if rows:
                         database.executemany(statement, rows)
+                        renewed = time.monotonic()
+                query = "SELECT name, stop FROM places WHERE stop <> '' AND place = ANY(?)"
+                own = [place for _, place in places]
+                for name, work in database.execute(query, (own,)).fetchall() if listens else ():
+                    with self._guard:
+                        stop = self._stops.pop(name, None)
+                    if stop is not None:
+                        stop("" if work in self._fences else work)
 
     # Transactions and migrations
 

@@ -229,6 +229,25 @@ def test_a_broker_that_is_killed_and_started_again_loses_no_task(broker: Broker,
     assert [report.state for report in owning(broker, killed)] == ["success", "success"]
 
 
+def test_a_task_that_a_killed_broker_forgot_to_have_delivered_is_not_begun_twice(
+    broker: Broker, start: Any, tmp_path: Path
+) -> None:
+    start("a")
+
+    async def forgotten(held: NatsDispatcher) -> Report:
+        name = str(await held.submit(task("r", "sleep 4")))
+        await noted(tmp_path / "r", "a begun")
+        broker.kill()
+        for state in (broker.folder / "jetstream").rglob("o.dat"):
+            state.unlink()
+        start("b")
+        broker.start()
+        return await held.result(name)
+
+    assert owning(broker, forgotten).summary == "a"
+    assert lines_of(tmp_path / "r") == ["a begun", "a ended"]
+
+
 def test_streams_that_are_gone_are_made_again_and_their_tasks_sent_again(
     broker: Broker, start: Any, tmp_path: Path
 ) -> None:

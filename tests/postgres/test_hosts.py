@@ -25,7 +25,7 @@ from navigator_kernel.errors import Busy, KernelError, StorageFailed, UsageProbl
 from navigator_postgres.plugin import PROJECT_ID, URL
 from navigator_postgres.stores import PostgresStores
 from postgres_server import PostgresServer, new_project
-from workflows.crashing import DOUBLES, DRAWS, KILLED, LIMIT, TAKES_TEXT, Box, box_in, ended, wait_for
+from workflows.crashing import DOUBLES, DRAWS, KILLED, LIMIT, TAKES_TEXT, WAITS, Box, box_in, ended, wait_for
 
 pytestmark = [pytest.mark.ci, pytest.mark.wide]
 
@@ -110,6 +110,19 @@ def test_a_frozen_owner_that_wakes_after_its_lease_writes_nothing(
     assert done.code == 5, done
     assert first.run(token) == before
     assert before["state"] == "aborted" and first.tries(token) == [(1, 1, "under way")]
+
+
+def test_a_run_that_another_host_carries_out_is_stopped_there_and_aborted(
+    first: Box, second: Box, other_home: dict[str, str]
+) -> None:
+    """X-6"""
+    first.skill("draw-number", WAITS)
+    token = first.proposed(TWO)
+    owner = first.start("workflow", "approve", token)
+    wait_for(lambda: first.find(token, "begun"))
+    assert second.place.run("workflow", "abort", token, env=other_home).code == 0
+    assert ended(owner).code == 130
+    assert first.run(token)["state"] == "aborted" and first.running(token) == set()
 
 
 def test_a_living_owner_keeps_its_run_for_longer_than_a_lease(
