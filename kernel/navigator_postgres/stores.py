@@ -56,7 +56,6 @@ _BUCKETS = (
     ("CREATE TABLE buckets (name TEXT PRIMARY KEY, level DOUBLE PRECISION NOT NULL, at TIMESTAMPTZ NOT NULL)",),
 )
 LISTENING = 1.0  # seconds between two looks for a stop that another host asks for
-LOOKING = 1.0  # seconds to wait for lines that another process may only be looking at
 _RENEW_CLAIM = "UPDATE claims SET ends = clock_timestamp() + make_interval(secs => ?) WHERE name = ? AND fence = ?"
 _RENEW_PLACE = "UPDATE places SET ends = clock_timestamp() + make_interval(secs => ?) WHERE name = ? AND place = ?"
 _PASSING = ("starting up", "shutting down", "recovery", "too many")  # refusals of a server that works again soon
@@ -91,7 +90,14 @@ class PostgresLines:
     def lock(self, name: str) -> AbstractContextManager[None]:
         return self._stores.claim(f"{self._subject}:{name}")
 
-    def read(self, name: str) -> bytes:
+    def idle(self, name: str) -> bytes:
+        query = "SELECT 1 FROM claims WHERE name = ? AND ends > clock_timestamp()"
+        with self._rows() as database:
+            if database.execute(query, (f"{self._subject}:{name}",)).fetchone() is not None:
+                raise Busy(f"{name!r} is under way elsewhere", hint="wait for its end, then try again")
+        return self._read(name)
+
+    def _read(self, name: str) -> bytes:
         query = "SELECT line FROM lines WHERE subject = ? AND name = ? ORDER BY n"
         with self._rows() as database:
             rows = database.execute(query, (self._subject, name)).fetchall()
@@ -102,20 +108,12 @@ class PostgresLines:
     @contextmanager
     def open(self, name: str, expected: int | None) -> Iterator[Callable[[bytes], None]]:
         gone_on = Busy("another process has continued this", hint="navigator session list shows what waits")
-        end = time.monotonic() + LOOKING
         with ExitStack() as stack:
-            while True:
-                try:
-                    stack.enter_context(self.lock(name))
-                    break
-                except Busy:
-                    if time.monotonic() >= end:
-                        raise gone_on from None
-                    time.sleep(0.02)
             try:
-                if expected is not None and len(self.read(name)) != expected:
+                stack.enter_context(self.lock(name))
+                if expected is not None and len(self._read(name)) != expected:
                     raise gone_on
-            except FileNotFoundError:
+            except (Busy, FileNotFoundError):
                 raise gone_on from None
 
             def add(data: bytes) -> None:
