@@ -44,6 +44,7 @@ NOT_DEAD = {WITHDRAWN, EXPIRED}
 SUCCEEDED = {"success", "partial"}  # states of reports whose tasks are not done again
 DAY = 24 * 60 * 60.0
 STREAM_EXISTS = 10058  # the broker's code
+HAS_REPORT, HAS_BEGUN = 10071, 10077  # its codes for a claim of a task that has a report, or that another worker began
 FULL = {10023, 10047}  # its codes where its disk, or what it may use of it, is full
 
 GONE = (NoStreamResponseError, NoRespondersError, ServiceUnavailableError)  # nobody keeps such a stream
@@ -139,9 +140,9 @@ async def connect(
     tries: int = 3,
     changed: Callable[[], Awaitable[None]] | None = None,
 ) -> Client:
-    """A connection that comes back by itself after a cut; `changed` is called at both. FetchFailed if there is no broker
-    within some seconds, or UsageProblem if it refuses this host; with `waits`, it waits for the broker, and `waits` is
-    told so once."""
+    """A connection that comes back by itself after a cut; `changed` is called at both. FetchFailed if there is no
+    broker within some seconds, or UsageProblem if it refuses this host; with `waits`, it waits for the broker, and
+    `waits` is told so once."""
     seed, prefix, problems, is_begun = "", "_INBOX", list[str](), False
 
     async def heard(error: Exception) -> None:

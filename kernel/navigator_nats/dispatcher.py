@@ -49,7 +49,6 @@ OWN = (
     "retry:",
 )  # beginnings of subjects, and whole ones, that only the owner's kernel may ask for
 WHOLE = {"plan", "repeat"}
-WRONG_LAST = 10071  # the broker's code for another last message than the expected one
 GIVEN_UP = "Nav-Given-Up"  # header of a report: the packet stays, for `navigator cluster doctor`
 
 
@@ -360,29 +359,12 @@ class NatsDispatcher:
 
 async def report_first(client: Client, packet: Packet, report: Report, headers: dict[str, str] | None = None) -> None:
     """Stores the report, unless the task has one already."""
-    await store_first(client, broker.subject_of(REPORT, packet), msgspec.json.encode(report_to_dict(report)), headers)
-
-
-async def store_first(client: Client, subject: str, body: bytes, headers: dict[str, str] | None = None) -> bool:
-    """Stores the message, unless the subject has one already; whether it was the first."""
+    body = msgspec.json.encode(report_to_dict(report))
     try:
-        await client.jetstream(timeout=3).publish(subject, body, headers=headers)
+        await client.jetstream(timeout=3).publish(broker.subject_of(REPORT, packet), body, headers=headers)
     except APIError as error:
         if "per subject" not in str(error.description):
             raise
-        return False
-    return True
-
-
-async def is_reported(client: Client, packet: Packet) -> bool:
-    """Whether the task has a report, for a worker, which may not read it: the broker refuses another one that expects
-    to come behind a report that there never is, and says which is the last."""
-    headers = {"Nats-Expected-Last-Subject-Sequence": str(2**62)}
-    try:
-        await client.jetstream(timeout=3).publish(broker.subject_of(REPORT, packet), b"", headers=headers)
-    except APIError as error:
-        return error.err_code == WRONG_LAST and not str(error.description).endswith(" 0")
-    return False
 
 
 def _read(body: bytes | None, packet: Packet, ports: DispatchPorts) -> Report:

@@ -20,13 +20,14 @@ import msgspec
 from msgspec import Struct, field
 from nats.errors import Error as NatsError
 from nats.errors import MaxPayloadError
+from nats.js.errors import APIError
 
 from navigator_kernel.commands import dispatch_ports
 from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, UsageProblem
 from navigator_kernel.values.packet import Packet, Report, packet_from_yaml, report_of, report_to_dict
 from navigator_nats import broker
-from navigator_nats.broker import CANCEL, DELIVERIES, DIGEST, EVENTS, HOSTS, REPORT, SUCCEEDED, TASKS
-from navigator_nats.dispatcher import DONE, MISSING, is_reported, report_first, store_first
+from navigator_nats.broker import CANCEL, DELIVERIES, DIGEST, EVENTS, HOSTS, TASKS
+from navigator_nats.dispatcher import DONE, MISSING, report_first
 from navigator_nats.files import FILES, brought, has, returned
 from navigator_nats.skills import fetched, folder_of
 
@@ -50,15 +51,8 @@ class _Running(Struct):
     dispatcher: Dispatcher
     task: str
     began: float
-    claim: str  # see `Worker._claims`; empty if it was made
+    claim: str  # see `Worker._claim`; empty if it was made
     lost: bool = False
-
-
-class _Stored(Struct):
-    """A report that the broker may not have yet, with its packet as YAML."""
-
-    packet: str
-    report: dict[str, Any]
 
 
 class Answer(Struct):
@@ -183,10 +177,10 @@ class Worker(Struct, kw_only=True):
         if is_old or message.metadata.num_delivered > 1:
             since = self._since if message.metadata.num_delivered == 1 else time.monotonic()
             await asyncio.sleep(since + min(AGAIN, queue.ack_wait / 3) - time.monotonic())
-            if await is_reported(self._connection, packet):
-                await message.ack()
+            if key in self._running or (refused := await self._claim(_claim_of(message, packet))) == broker.HAS_BEGUN:
                 return
-            if key in self._running or not await self._claims(_claim_of(message, packet)):
+            if refused:
+                await message.ack()
                 return
         place = self.ports.project.state / "tasks" / key
         try:
@@ -279,14 +273,14 @@ class Worker(Struct, kw_only=True):
         telling = asyncio.ensure_future(self._pass_on(packet, local, name))
         try:
             report = await local.result(name)
-            if running.lost and report.state not in SUCCEEDED:
+            if running.lost and report.state not in broker.SUCCEEDED:
                 self.tell(f"{packet.task_spec.target} was stopped: the broker did not confirm it")
                 if self._stopping.is_set():
                     await message.nak()
                 return
             report = await self._return(packet, report, ports, began)
-            if report.state in SUCCEEDED:
-                stored = msgspec.json.encode(_Stored(packet.to_yaml(), report_to_dict(report)))
+            if report.state in broker.SUCCEEDED:
+                stored = msgspec.json.encode((packet.to_yaml(), report_to_dict(report)))
                 with suppress(KernelError):  # its disk is full, and the broker may have room
                     self.ports.project.writer.overwrite(self._reports / key, stored)
             while True:
@@ -314,8 +308,8 @@ class Worker(Struct, kw_only=True):
         return self.ports.project.state / "reports"
 
     async def _hand_in_late(self) -> None:
-        """After a cut, claims the tasks that are under way; hands in, again and again, the reports that the broker could
-        not take when their tasks ended, also those of a process that was killed."""
+        """After a cut, claims the tasks that are under way; hands in, again and again, the reports that the broker
+        could not take when their tasks ended, also those of a process that was killed."""
         while True:
             await asyncio.sleep(LATE)
             if not self._connection.is_connected:
@@ -323,17 +317,28 @@ class Worker(Struct, kw_only=True):
             for running in list(self._running.values()):
                 if running.began < self._since and running.claim:
                     with suppress(NatsError, TimeoutError):
-                        if not await self._claims(running.claim):
+                        if await self._claim(running.claim):
                             await self._lose(running)
                         running.claim = ""
             for file in await asyncio.to_thread(sorted, self._reports.glob("*")):
-                with suppress(NatsError, TimeoutError):
+                with suppress(NatsError, TimeoutError, KernelError):
                     await self._hand_in(file)
 
-    async def _claims(self, claim: str) -> bool:
-        """Whether no other worker has begun this delivery of a task: a broker that was killed may have forgotten it and
-        deliver it again."""
-        return await store_first(self._connection, claim, b"", {"Nats-Msg-Id": f"{claim} {self.name}"})
+    async def _claim(self, claim: str) -> int:
+        """Claims a delivery of a task: a broker that was killed may have forgotten it and deliver it again. Returns 0,
+        or HAS_BEGUN if another worker has the claim, or HAS_REPORT, which a worker may not read."""
+        headers = {
+            "Nats-Msg-Id": f"{claim} {self.name}",
+            "Nats-Expected-Last-Subject-Sequence-Subject": claim.rsplit("-", 2)[0],
+            "Nats-Expected-Last-Subject-Sequence": "0",
+        }
+        try:
+            await self._connection.jetstream(timeout=3).publish(claim, b"", headers=headers)
+        except APIError as error:
+            if error.err_code not in {broker.HAS_REPORT, broker.HAS_BEGUN}:
+                raise
+            return error.err_code
+        return 0
 
     @staticmethod
     async def _lose(running: _Running) -> None:
@@ -346,12 +351,13 @@ class Worker(Struct, kw_only=True):
         if file.name in self._running:
             return
         with suppress(ValueError, KeyError, TypeError, OSError, MaxPayloadError):
-            stored = msgspec.json.decode(await asyncio.to_thread(file.read_bytes), type=_Stored)
-            packet = packet_from_yaml(stored.packet)
+            stored = await asyncio.to_thread(file.read_bytes)
+            written, report = msgspec.json.decode(stored, type=tuple[str, dict[str, Any]])
+            packet = packet_from_yaml(written)
             if broker.pool_of(packet) not in self.pools:
                 return
             if time.time() - (await asyncio.to_thread(file.stat)).st_mtime < broker.DAY:
-                await report_first(self._connection, packet, report_of(stored.report))
+                await report_first(self._connection, packet, report_of(report))
                 await self._ring(packet)
         self.ports.project.writer.remove(file, durable=False)
 
@@ -422,4 +428,4 @@ def _age(message: Msg, queue: _Queue) -> float:
 def _claim_of(message: Msg, packet: Packet) -> str:
     """The subject under which the first worker that begins this delivery of the task stores an empty message."""
     metadata = message.metadata
-    return f"{broker.subject_of(REPORT, packet)}-{metadata.sequence.stream}-{metadata.num_delivered}"
+    return f"{broker.subject_of(broker.REPORT, packet)}-{metadata.sequence.stream}-{metadata.num_delivered}"
