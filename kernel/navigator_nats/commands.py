@@ -35,36 +35,41 @@ def worker_for(root: Path) -> click.Command:
         not have from the broker.
         """
         _needed()
-        import asyncio
-        import signal
-        import socket
-
-        from navigator_nats.broker import check_pool, settings_of
-        from navigator_nats.worker import Worker
-
-        for variable in ("NAVIGATOR_DATABASE_URL", "NAVIGATOR_PROJECT_ID"):
-            os.environ.pop(variable, None)
-        working = Worker(
-            ports=dispatch_ports(root),
-            settings=settings_of(os.environ, url),
-            name=name or f"{socket.gethostname()}-{os.getpid()}",
-            pools=tuple(map(check_pool, pools or ("skills",))),
-            slots=slots,
-            agrees=agrees,
-            tell=note,
-        )
-
-        async def run() -> None:
-            loop, stopping = asyncio.get_running_loop(), set[asyncio.Task[None]]()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, lambda: stopping.add(asyncio.ensure_future(working.stop())))
-            await working.run()
-
-        asyncio.run(run())
-        if as_json:
-            document({"name": working.name, "done": working.done})
+        _work(root, pools, slots, name, url, agrees=agrees, as_json=as_json)
 
     return worker
+
+
+def _work(root: Path, pools: Sequence[str], slots: int, name: str, url: str, *, agrees: bool, as_json: bool) -> None:
+    import asyncio
+    import signal
+    import socket
+
+    from navigator_nats.broker import check_pool, settings_of
+    from navigator_nats.worker import Worker
+
+    for variable in ("NAVIGATOR_DATABASE_URL", "NAVIGATOR_PROJECT_ID"):
+        os.environ.pop(variable, None)
+    settings = settings_of(os.environ, url)
+    working = Worker(
+        ports=dispatch_ports(root),
+        settings=settings,
+        name=name or f"{socket.gethostname()}-{os.getpid()}",
+        pools=tuple(map(check_pool, pools or ("skills",))),
+        slots=slots,
+        agrees=agrees,
+        tell=note,
+    )
+
+    async def run() -> None:
+        loop, stopping = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, lambda: stopping.add(asyncio.ensure_future(working.stop())))
+        await working.run()
+
+    asyncio.run(run())
+    if as_json:
+        document({"name": working.name, "done": working.done})
 
 
 def cluster() -> click.Command:
@@ -79,8 +84,12 @@ def cluster() -> click.Command:
     @json_option
     def status(*, url: str, as_json: bool) -> None:
         """Show workers, queues and tasks that were given up."""
-        body, lines, _ = _status(url)
-        document(body) if as_json else say_lines(lines)
+        _needed()
+        body = _asked(url, lambda held: held.status())
+        if as_json:
+            document(body)
+            return
+        say_lines(_sentences(body)[0])
 
     @group.command("doctor", short_help="List tasks that were given up; send them again, or drop them")
     @click.option("--retry", default="", metavar="KEY", help="Send this task again.")
@@ -89,11 +98,13 @@ def cluster() -> click.Command:
     @json_option
     def doctor(*, retry: str, drop: str, url: str, as_json: bool) -> None:
         """List what is wrong: missing streams, pools without a worker, tasks that were given up."""
+        _needed()
         if retry and drop:
             raise UsageProblem("--retry and --drop do not go together")
         if retry or drop:
             _asked(url, lambda held: held.retry(retry) if retry else held.drop(drop))
-        body, _, problems = _status(url)
+        body = _asked(url, lambda held: held.status())
+        problems = _sentences(body)[1]
         if as_json:
             document({"problems": problems, "dead": body["dead"], "exit_code": 1 if problems else 0})
         else:
@@ -107,6 +118,7 @@ def cluster() -> click.Command:
     @json_option
     def drain(*, host: str, url: str, as_json: bool) -> None:
         """Tell the worker HOST, or all workers of that host, to take no more tasks and to end after those they have."""
+        _needed()
         told = _asked(url, lambda held: held.drain(host))
         if as_json:
             document({"workers": told, "exit_code": 0})
@@ -131,9 +143,7 @@ def cluster() -> click.Command:
         others report. With names such as TENANT/NAME, tenants share the broker and see nothing of each other.
         """
         _needed()
-        from navigator_nats.rights import write_configuration
-
-        written = write_configuration(folder, owners or ("owner",), workers or ("worker=skills",), port, store)
+        written = _write_configuration(folder, owners or ("owner",), workers or ("worker=skills",), port, store)
         if as_json:
             document({"files": written})
         else:
@@ -152,16 +162,22 @@ def _needed() -> None:
     _ = nats, nkeys
 
 
-def _status(url: str) -> tuple[dict[str, Any], list[str], list[str]]:
-    """The status, what it shows, and what is wrong in it."""
-    body = _asked(url, lambda held: held.status())
+def _write_configuration(
+    folder: Path, owners: Sequence[str], workers: Sequence[str], port: int, store: Path | None
+) -> list[str]:
+    from navigator_nats.rights import write_configuration
+
+    return write_configuration(folder, owners, workers, port, store)
+
+
+def _sentences(body: Any) -> tuple[list[str], list[str]]:
+    """What a status shows, and what is wrong in it."""
     from navigator_nats.inspection import lines_of, problems_of
 
-    return body, lines_of(body), problems_of(body)
+    return lines_of(body), problems_of(body)
 
 
 def _asked(url: str, ask: Any) -> Any:
-    _needed()
     import asyncio
 
     from navigator_nats.broker import settings_of
