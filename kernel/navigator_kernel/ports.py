@@ -135,6 +135,14 @@ class SharedStores(Protocol):
         """A place behind those that wait for `name`, until the block ends. Yields a function that returns who has the
         first place; None if it is this one. Busy if more than `most` are before it."""
 
+    def stoppable(self, name: str, stop: Callable[[str], None]) -> AbstractContextManager[None]:
+        """Calls `stop` in another thread, at most once until the block ends, if a host stops the work in the first
+        place for `name`, which this process has: with what it named, or "" if it named a claim of this process. Where
+        this method is missing, a host stops only what it does itself."""
+
+    def stop(self, name: str, work: str) -> bool:
+        """Asks the host that has the first place for `name` to stop `work`; False if no host has it."""
+
     def take(self, name: str, most: float, rate: float, burst: float) -> float:
         """Takes up to `most` from the bucket `name`, which holds up to `burst` and gets `rate` a second by the
         database's clock; returns how much. Where this method is missing, each host has its own buckets."""

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -41,8 +41,10 @@ DELIVERIES = 3
 WITHDRAWN = "Unacknowledged message was deleted"  # the broker's reason where an owner withdrew a task
 EXPIRED = "its time is over"  # the worker's, for a task that nobody waits for any more
 NOT_DEAD = {WITHDRAWN, EXPIRED}
+SUCCEEDED = {"success", "partial"}  # states of reports whose tasks are not done again
 DAY = 24 * 60 * 60.0
 STREAM_EXISTS = 10058  # the broker's code
+HAS_REPORT, HAS_BEGUN = 10071, 10077  # its codes for a claim of a task that has a report, or that another worker began
 FULL = {10023, 10047}  # its codes where its disk, or what it may use of it, is full
 
 GONE = (NoStreamResponseError, NoRespondersError, ServiceUnavailableError)  # nobody keeps such a stream
@@ -131,10 +133,16 @@ def consumer_of(pool: str) -> str:
 
 
 async def connect(
-    settings: Settings, name: str, *, waits: Callable[[str], None] | None = None, tries: int = 3
+    settings: Settings,
+    name: str,
+    *,
+    waits: Callable[[str], None] | None = None,
+    tries: int = 3,
+    changed: Callable[[], Awaitable[None]] | None = None,
 ) -> Client:
-    """A connection that comes back by itself after a cut. FetchFailed if there is no broker within some seconds, or
-    UsageProblem if it refuses this host; with `waits`, it waits for the broker, and `waits` is told so once."""
+    """A connection that comes back by itself after a cut; `changed` is called at both. FetchFailed if there is no
+    broker within some seconds, or UsageProblem if it refuses this host; with `waits`, it waits for the broker, and
+    `waits` is told so once."""
     seed, prefix, problems, is_begun = "", "_INBOX", list[str](), False
 
     async def heard(error: Exception) -> None:
@@ -160,6 +168,8 @@ async def connect(
             connect_timeout=2,
             ping_interval=3,
             error_cb=heard,
+            disconnected_cb=changed,
+            reconnected_cb=changed,
         )
         is_begun = True
     except (OSError, NatsError, TimeoutError) as error:

@@ -140,7 +140,7 @@ def cluster() -> click.Command:
         """Write the configuration of a nats-server into a new folder, and a key file for each host.
 
         A worker may take tasks of its pools, renew them and report; it cannot send tasks, make streams, or read what
-        others report.
+        others report. With names such as TENANT/NAME, tenants share the broker and see nothing of each other.
         """
         _needed()
         written = _write_configuration(folder, owners or ("owner",), workers or ("worker=skills",), port, store)

@@ -211,7 +211,7 @@ class NatsDispatcher:
                 earlier = await broker.last(jetstream, REPORTS, task.reports)
                 if earlier is not None:
                     task.report = _read(earlier.data, task.packet, self.ports)
-                    if task.report.state in {"success", "partial"}:
+                    if task.report.state in broker.SUCCEEDED:
                         return
                     task.report = None
                     await jetstream.purge_stream(REPORTS, subject=task.reports)

@@ -1,7 +1,8 @@
 """The worker: takes packets of its pools from the broker, carries them out in this machine's sandbox, and reports.
 
 It has no access to the journal of the owner. It keeps a task only while the broker confirms it: where that fails for
-three quarters of the acknowledgement limit, it stops the task before another worker gets it.
+three quarters of the acknowledgement limit, it stops the task before another worker gets it. The report of a task that
+succeeded lies in the worker's state until the broker has it.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct, field
 from nats.errors import Error as NatsError
 from nats.errors import MaxPayloadError
+from nats.js.errors import APIError
 
 from navigator_kernel.commands import dispatch_ports
 from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, UsageProblem
-from navigator_kernel.values.packet import Packet, Report, packet_from_yaml
+from navigator_kernel.values.packet import Packet, Report, packet_from_yaml, report_of, report_to_dict
 from navigator_nats import broker
 from navigator_nats.broker import CANCEL, DELIVERIES, DIGEST, EVENTS, HOSTS, TASKS
 from navigator_nats.dispatcher import DONE, MISSING, report_first
@@ -41,11 +43,15 @@ ASK = 5.0  # seconds for an owner to put a skill again
 KNOWN = 1_000  # tasks that one dispatcher of this process remembers
 KEPT = 100  # skills of other hosts that are open
 KEEP = 0.75  # of the acknowledgement limit: the most that a task continues without a confirmed renewal
+AGAIN = 1.0  # seconds before a task is begun again, for the worker that had it to hand in its report
+LATE = 0.2  # seconds between two tries to hand in a report that the broker could not take
 
 
 class _Running(Struct):
     dispatcher: Dispatcher
     task: str
+    began: float
+    claim: str  # see `Worker._claim`; empty if it was made
     lost: bool = False
 
 
@@ -84,6 +90,7 @@ class Worker(Struct, kw_only=True):
     _running: dict[str, _Running] = field(default_factory=dict)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _client: Client | None = None
+    _since: float = 0.0  # when the connection was made, or was cut or came back last
     agrees: bool = False
     _fetched: dict[str, DispatchPorts] = field(default_factory=dict)
     _queues: dict[str, _Queue] = field(default_factory=dict)
@@ -93,7 +100,8 @@ class Worker(Struct, kw_only=True):
         if not self.settings.knows_strangers:
             message = f"the broker at {self.settings.place!r} takes orders from anybody"
             raise UsageProblem(message, hint="set NAVIGATOR_NATS_SEED to a key of: navigator cluster init FOLDER")
-        connecting = asyncio.ensure_future(broker.connect(self.settings, self.name, waits=self.tell))
+        connected = broker.connect(self.settings, self.name, waits=self.tell, changed=self._note_change)
+        connecting = asyncio.ensure_future(connected)
         stopping = asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait((connecting, stopping), return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
@@ -102,21 +110,26 @@ class Worker(Struct, kw_only=True):
             await asyncio.wait((connecting,))
             return
         self._client = client = connecting.result()
+        await self._note_change()
         await client.subscribe(f"{CANCEL}.*", cb=self._cancelled)
         await client.subscribe(HOSTS, cb=self._asked)
         await client.flush()
         self.tell(f"worker {self.name} takes {' '.join(self.pools)} from {self.settings.place}")
+        late = asyncio.ensure_future(self._hand_in_late())
         try:
             await asyncio.gather(*(self._serve(pool) for pool in self.pools for _ in range(self.slots)))
         finally:
+            late.cancel()
             await client.close()
+
+    async def _note_change(self) -> None:
+        self._since = time.monotonic()
 
     async def stop(self) -> None:
         """Takes no more tasks. Called again, it also ends those under way, which go to other workers."""
         if self._stopping.is_set():
-            for running in self._running.values():
-                running.lost = True
-                await running.dispatcher.cancel(running.task)
+            for running in list(self._running.values()):
+                await self._lose(running)
         self._stopping.set()
 
     @property
@@ -159,6 +172,16 @@ class Worker(Struct, kw_only=True):
         if queue is None:  # its owner has given it up, or is gone; another one that continues its run sends it again
             await self._refuse(message, broker.EXPIRED)
             return
+        # A broker that was killed may have forgotten that it delivered a task, or that the task has ended
+        is_old = time.monotonic() - _age(message, queue) < self._since
+        if is_old or message.metadata.num_delivered > 1:
+            since = self._since if message.metadata.num_delivered == 1 else time.monotonic()
+            await asyncio.sleep(since + min(AGAIN, queue.ack_wait / 3) - time.monotonic())
+            if key in self._running or (refused := await self._claim(_claim_of(message, packet))) == broker.HAS_BEGUN:
+                return
+            if refused:
+                await message.ack()
+                return
         place = self.ports.project.state / "tasks" / key
         try:
             ports = await self._placed(await self._ports_for(message, packet), message, packet, place)
@@ -223,9 +246,7 @@ class Worker(Struct, kw_only=True):
         answer = await self._connection.request(broker.subject_of(EVENTS, packet), question, timeout=ASK)
         return bytes(answer.data)
 
-    async def _return(
-        self, packet: Packet, report: Report, ports: DispatchPorts, renewing: asyncio.Future[None], began: float
-    ) -> Report:
+    async def _return(self, packet: Packet, report: Report, ports: DispatchPorts, began: float) -> Report:
         """Gives the owner the files that the report names; the report is an error if it does not take them in time."""
         while True:
             try:
@@ -234,7 +255,7 @@ class Worker(Struct, kw_only=True):
             except KernelError as error:
                 return self.ports.failed(packet, error, time.monotonic() - began)
             except (NatsError, TimeoutError) as error:
-                if renewing.done() or time.monotonic() - began > packet.constraints.timeout:
+                if time.monotonic() - began > packet.constraints.timeout:
                     late = FetchFailed(f"the owner does not answer for the files of {packet.task_spec.target!r}")
                     return self.ports.failed(packet, late, time.monotonic() - began)
                 await asyncio.sleep(0.2 if isinstance(error, NatsError) else 0)
@@ -246,17 +267,22 @@ class Worker(Struct, kw_only=True):
         client, key = self._connection, broker.key_of(packet)
         await client.publish(broker.subject_of(EVENTS, packet), b"")
         name = await local.submit(packet)
-        self._running[key] = running = _Running(dispatcher=local, task=name)
+        running = _Running(dispatcher=local, task=name, began=began, claim=_claim_of(message, packet))
+        self._running[key] = running
         renewing = asyncio.ensure_future(self._renew(message, packet, running, began, limit))
         telling = asyncio.ensure_future(self._pass_on(packet, local, name))
         try:
             report = await local.result(name)
-            if running.lost:
+            if running.lost and report.state not in broker.SUCCEEDED:
                 self.tell(f"{packet.task_spec.target} was stopped: the broker did not confirm it")
                 if self._stopping.is_set():
                     await message.nak()
                 return
-            report = await self._return(packet, report, ports, renewing, began)
+            report = await self._return(packet, report, ports, began)
+            if report.state in broker.SUCCEEDED:
+                stored = msgspec.json.encode((packet.to_yaml(), report_to_dict(report)))
+                with suppress(KernelError):  # its disk is full, and the broker may have room
+                    self.ports.project.writer.overwrite(self._reports / key, stored)
             while True:
                 try:
                     await report_first(client, packet, report)
@@ -265,9 +291,10 @@ class Worker(Struct, kw_only=True):
                     error = KernelError("the report is larger than the broker takes", hint="raise its max_payload")
                     report = self.ports.failed(packet, error, time.monotonic() - began)
                 except (NatsError, TimeoutError):
-                    if renewing.done():  # it belongs to another worker
+                    if renewing.done():  # it belongs to another worker, unless `_hand_in_late` comes first
                         return
                     await asyncio.sleep(0.1)
+            self.ports.project.writer.remove(self._reports / key, durable=False)
             await message.ack()
             await self._ring(packet)  # after it: an owner that hears the bell need not take the task from the queue
             self.done += 1
@@ -275,6 +302,64 @@ class Worker(Struct, kw_only=True):
             renewing.cancel()
             telling.cancel()
             self._running.pop(key, None)
+
+    @property
+    def _reports(self) -> Path:
+        return self.ports.project.state / "reports"
+
+    async def _hand_in_late(self) -> None:
+        """After a cut, claims the tasks that are under way; hands in, again and again, the reports that the broker
+        could not take when their tasks ended, also those of a process that was killed."""
+        while True:
+            await asyncio.sleep(LATE)
+            if not self._connection.is_connected:
+                continue
+            for running in list(self._running.values()):
+                if running.began < self._since and running.claim:
+                    with suppress(NatsError, TimeoutError):
+                        if await self._claim(running.claim):
+                            await self._lose(running)
+                        running.claim = ""
+            for file in await asyncio.to_thread(sorted, self._reports.glob("*")):
+                with suppress(NatsError, TimeoutError, KernelError):
+                    await self._hand_in(file)
+
+    async def _claim(self, claim: str) -> int:
+        """Claims a delivery of a task: a broker that was killed may have forgotten it and deliver it again. Returns 0,
+        or HAS_BEGUN if another worker has the claim, or HAS_REPORT, which a worker may not read."""
+        headers = {
+            "Nats-Msg-Id": f"{claim} {self.name}",
+            "Nats-Expected-Last-Subject-Sequence-Subject": claim.rsplit("-", 2)[0],
+            "Nats-Expected-Last-Subject-Sequence": "0",
+        }
+        try:
+            await self._connection.jetstream(timeout=3).publish(claim, b"", headers=headers)
+        except APIError as error:
+            if error.err_code not in {broker.HAS_REPORT, broker.HAS_BEGUN}:
+                raise
+            return error.err_code
+        return 0
+
+    @staticmethod
+    async def _lose(running: _Running) -> None:
+        running.lost = True
+        await running.dispatcher.cancel(running.task)
+
+    async def _hand_in(self, file: Path) -> None:
+        """Hands in the report of a task that is not under way here, which is then removed, as is one that is a day old
+        or cannot be read."""
+        if file.name in self._running:
+            return
+        with suppress(ValueError, KeyError, TypeError, OSError, MaxPayloadError):
+            stored = await asyncio.to_thread(file.read_bytes)
+            written, report = msgspec.json.decode(stored, type=tuple[str, dict[str, Any]])
+            packet = packet_from_yaml(written)
+            if broker.pool_of(packet) not in self.pools:
+                return
+            if time.time() - (await asyncio.to_thread(file.stat)).st_mtime < broker.DAY:
+                await report_first(self._connection, packet, report_of(report))
+                await self._ring(packet)
+        self.ports.project.writer.remove(file, durable=False)
 
     async def _ring(self, packet: Packet) -> None:
         await self._connection.publish(broker.subject_of(EVENTS, packet), DONE)
@@ -299,8 +384,7 @@ class Worker(Struct, kw_only=True):
             sent = time.monotonic()
             left = confirmed + KEEP * limit - sent
             if left <= 0:
-                running.lost = True
-                await running.dispatcher.cancel(running.task)
+                await self._lose(running)
                 return
             try:
                 await self._connection.request(message.reply, b"+WPI", timeout=min(limit / 6, left))
@@ -339,3 +423,9 @@ class Worker(Struct, kw_only=True):
 def _age(message: Msg, queue: _Queue) -> float:
     """The seconds since the broker stored the message."""
     return time.monotonic() + queue.ahead - message.metadata.timestamp.timestamp()
+
+
+def _claim_of(message: Msg, packet: Packet) -> str:
+    """The subject under which the first worker that begins this delivery of the task stores an empty message."""
+    metadata = message.metadata
+    return f"{broker.subject_of(broker.REPORT, packet)}-{metadata.sequence.stream}-{metadata.num_delivered}"

@@ -43,6 +43,7 @@ _CLAIMS = (
         "CREATE TABLE places (place BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT NOT NULL,"
         " owner TEXT NOT NULL, ends TIMESTAMPTZ NOT NULL)",  # a number is never given again, as to a host that woke
     ),
+    ("ALTER TABLE places ADD COLUMN stop TEXT NOT NULL DEFAULT ''",),
 )
 _LINES = (
     (
@@ -54,7 +55,7 @@ _LINES = (
 _BUCKETS = (
     ("CREATE TABLE buckets (name TEXT PRIMARY KEY, level DOUBLE PRECISION NOT NULL, at TIMESTAMPTZ NOT NULL)",),
 )
-LOOKING = 1.0  # seconds to wait for lines that another process may only be looking at
+LISTENING = 1.0  # seconds between two looks for a stop that another host asks for
 _RENEW_CLAIM = "UPDATE claims SET ends = clock_timestamp() + make_interval(secs => ?) WHERE name = ? AND fence = ?"
 _RENEW_PLACE = "UPDATE places SET ends = clock_timestamp() + make_interval(secs => ?) WHERE name = ? AND place = ?"
 _PASSING = ("starting up", "shutting down", "recovery", "too many")  # refusals of a server that works again soon
@@ -89,7 +90,14 @@ class PostgresLines:
     def lock(self, name: str) -> AbstractContextManager[None]:
         return self._stores.claim(f"{self._subject}:{name}")
 
-    def read(self, name: str) -> bytes:
+    def idle(self, name: str) -> bytes:
+        query = "SELECT 1 FROM claims WHERE name = ? AND ends > clock_timestamp()"
+        with self._rows() as database:
+            if database.execute(query, (f"{self._subject}:{name}",)).fetchone() is not None:
+                raise Busy(f"{name!r} is under way elsewhere", hint="wait for its end, then try again")
+        return self._read(name)
+
+    def _read(self, name: str) -> bytes:
         query = "SELECT line FROM lines WHERE subject = ? AND name = ? ORDER BY n"
         with self._rows() as database:
             rows = database.execute(query, (self._subject, name)).fetchall()
@@ -100,20 +108,12 @@ class PostgresLines:
     @contextmanager
     def open(self, name: str, expected: int | None) -> Iterator[Callable[[bytes], None]]:
         gone_on = Busy("another process has continued this", hint="navigator session list shows what waits")
-        end = time.monotonic() + LOOKING
         with ExitStack() as stack:
-            while True:
-                try:
-                    stack.enter_context(self.lock(name))
-                    break
-                except Busy:
-                    if time.monotonic() >= end:
-                        raise gone_on from None
-                    time.sleep(0.02)
             try:
-                if expected is not None and len(self.read(name)) != expected:
+                stack.enter_context(self.lock(name))
+                if expected is not None and len(self._read(name)) != expected:
                     raise gone_on
-            except FileNotFoundError:
+            except (Busy, FileNotFoundError):
                 raise gone_on from None
 
             def add(data: bytes) -> None:
@@ -154,6 +154,7 @@ class PostgresStores:
         self._prepared: set[str] = set()
         self._fences: dict[str, int] = {}  # of the claims of this process, by name
         self._own_places: set[tuple[str, int]] = set()
+        self._stops: dict[str, Callable[[str], None]] = {}  # by the name of a place
         self._renewer: threading.Thread | None = None
 
     @contextmanager
@@ -232,6 +233,22 @@ class PostgresStores:
             statement = "DELETE FROM places WHERE name = ? AND (place = ? OR ends <= clock_timestamp())"
             self._release(statement, (name, place))
 
+    @contextmanager
+    def stoppable(self, name: str, stop: Callable[[str], None]) -> Iterator[None]:
+        with self._guard:
+            self._stops[name] = stop
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._stops.pop(name, None)
+
+    def stop(self, name: str, work: str) -> bool:
+        first = "SELECT min(place) FROM places WHERE name = ? AND ends > clock_timestamp()"
+        with self._rows() as database:
+            statement = f"UPDATE places SET stop = ? WHERE place = ({first})"  # noqa: S608 - no value is in it
+            return database.execute(statement, (work, name)).rowcount == 1
+
     def take(self, name: str, most: float, rate: float, burst: float) -> float:
         fill = (
             "SELECT LEAST(?, level + ? * GREATEST(0, EXTRACT(EPOCH FROM clock_timestamp() - at)))"
@@ -271,20 +288,30 @@ class PostgresStores:
                 self._renewer.start()
 
     def _renew(self) -> None:
-        """Renews what this process has in a third of the lease, as long as it has anything. A claim that another host
-        has now is not renewed; the next write finds that out."""
+        """Renews what this process has in a third of the lease, as long as it has anything, and looks for what it is to
+        stop. A claim that another host has now is not renewed; the next write finds that out."""
+        renewed = time.monotonic()
         while True:
-            time.sleep(self._lease / 3)
+            time.sleep(min(self._lease / 3, LISTENING))
             with self._guard:
-                claims, places = list(self._fences.items()), list(self._own_places)
+                claims, places, listens = list(self._fences.items()), list(self._own_places), bool(self._stops)
                 if not claims and not places:
                     self._renewer = None
                     return
+            is_due = time.monotonic() - renewed >= self._lease / 3
             with suppress(KernelError), self._rows() as database:
-                for statement, names in ((_RENEW_CLAIM, claims), (_RENEW_PLACE, places)):
+                for statement, names in ((_RENEW_CLAIM, claims), (_RENEW_PLACE, places)) if is_due else ():
                     rows = [(self._lease, *row) for row in sorted(names)]
                     if rows:
                         database.executemany(statement, rows)
+                        renewed = time.monotonic()
+                query = "SELECT name, stop FROM places WHERE stop <> '' AND place = ANY(?)"
+                own = [place for _, place in places]
+                for name, work in database.execute(query, (own,)).fetchall() if listens else ():
+                    with self._guard:
+                        stop = self._stops.pop(name, None)
+                    if stop is not None:
+                        stop("" if work in self._fences else work)
 
     # Transactions and migrations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -92,3 +93,15 @@ def test_what_an_ended_process_left_can_be_forgotten(tmp_path: Path, shared: Pos
             raise Cut
     other_host(tmp_path, shared).forget("a")
     assert [left.session for left in opened(tmp_path, shared).left()] == ["b"]
+
+
+def test_two_that_look_at_the_same_time_both_see_what_was_left(tmp_path: Path, shared: PostgresStores | None) -> None:
+    with suppress(Cut), opened(tmp_path, shared).kept("run-1", Session(id="a"), (), message="hello"):
+        raise Cut
+
+    def look(host: Underway) -> list[int]:
+        return [len(host.left()) for _ in range(100)]
+
+    with ThreadPoolExecutor(2) as pool:
+        looks = pool.map(look, [other_host(tmp_path, shared) for _ in range(2)])
+        assert list(looks) == [[1] * 100] * 2

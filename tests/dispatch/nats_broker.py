@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+from ports import free_port
+
 SERVER = Path(sys.executable).parent / "nats-server"
 
 
@@ -45,10 +47,3 @@ class Broker:
 
     def wipe(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
-        return port

@@ -18,6 +18,8 @@ from navigator_nats.broker import Settings
 from navigator_nats.dispatcher import NatsDispatcher
 from navigator_nats.worker import Worker
 
+NOWHERE = Path("/nonexistent")
+
 
 class TickingClock(SystemClock):
     """Each look at it is a second later than the last: what is measured twice differs."""
@@ -29,8 +31,8 @@ class TickingClock(SystemClock):
         return float(next(self._seconds))
 
 
-def ports_of(agents: Mapping[str, Agent], digest: str = "") -> DispatchPorts:
-    """The ports of a host with these agents, whose skills all have `digest`."""
+def ports_of(agents: Mapping[str, Agent], digest: str = "", state: Path = NOWHERE) -> DispatchPorts:
+    """The ports of a host with these agents, whose skills all have `digest`; a worker needs a folder for its state."""
     clock = TickingClock()
 
     def failed(packet: Packet, error: BaseException, seconds: float) -> Report:
@@ -48,7 +50,7 @@ def ports_of(agents: Mapping[str, Agent], digest: str = "") -> DispatchPorts:
         named=lambda _packet: {},
         keep=lambda _run, name, _data: name,
         made=lambda _run, _name, _limit: b"",
-        project=ProjectPorts(root=Path(), state=Path(), writer=FolderWriter([]), encoder=lambda: None),
+        project=ProjectPorts(root=Path(), state=state, writer=FolderWriter([state]), encoder=lambda: None),
     )
 
 
@@ -62,8 +64,16 @@ def owner(held: Settings, digest: str = "") -> NatsDispatcher:
     return NatsDispatcher(ports_of({}, digest), held)
 
 
-def worker(held: Settings, agents: Mapping[str, Agent], *, digest: str = "", name: str = "w", slots: int = 1) -> Worker:
-    return Worker(ports=ports_of(agents, digest), settings=held, name=name, pools=held.pools, slots=slots)
+def worker(
+    held: Settings,
+    agents: Mapping[str, Agent],
+    state: Path = NOWHERE,
+    *,
+    digest: str = "",
+    name: str = "w",
+    slots: int = 1,
+) -> Worker:
+    return Worker(ports=ports_of(agents, digest, state), settings=held, name=name, pools=held.pools, slots=slots)
 
 
 def started_worker(root: Path, url: str, *more: str, **environment: str) -> subprocess.Popen[str]:

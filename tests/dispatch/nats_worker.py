@@ -55,7 +55,8 @@ class Doer:
 
 async def main(url: str, name: str, folder: str, digest: str = "") -> None:
     held = settings(url)
-    await worker(held, {"skills": Doer(name, Path(folder))}, digest=digest, name=name, slots=2).run()
+    agents, state = {"skills": Doer(name, Path(folder))}, Path(folder) / f"state-{name}"
+    await worker(held, agents, state, digest=digest, name=name, slots=2).run()
 
 
 if __name__ == "__main__":

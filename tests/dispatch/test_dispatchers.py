@@ -62,8 +62,9 @@ def dispatching(request: pytest.FixtureRequest) -> Any:
 
     @asynccontextmanager
     async def over_nats(agent: Speaker) -> AsyncIterator[Any]:
-        held = settings(request.getfixturevalue("broker").url)
-        sender, working = owner(held), worker(held, {"skills": agent})
+        broker = request.getfixturevalue("broker")
+        held = settings(broker.url)
+        sender, working = owner(held), worker(held, {"skills": agent}, broker.folder / "state")
         serving = asyncio.ensure_future(working.run())
         try:
             yield sender

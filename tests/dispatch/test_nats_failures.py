@@ -19,6 +19,7 @@ import nats
 import pytest
 from nats.js.errors import NotFoundError
 
+from cut_link import Link, link_to
 from dispatch.nats_broker import Broker
 from dispatch.nats_parts import owner, settings
 from dispatch.orders import order
@@ -128,9 +129,9 @@ def test_a_task_whose_worker_is_killed_goes_to_another_one(broker: Broker, start
         began = time.monotonic()
         return await held.result(name), time.monotonic() - began
 
-    report, seconds = owning(broker, killed)
+    report, seconds = owning(broker, killed, ack_wait=1.5)
     assert (report.state, report.summary) == ("success", "b")
-    assert seconds < 20  # an acknowledgement limit of 3 s, the start of a worker, and the work
+    assert seconds < 20  # an acknowledgement limit of 1.5 s, the start of a worker, and the work
 
 
 def test_a_packet_that_kills_each_worker_is_an_error(broker: Broker, start: Any) -> None:
@@ -143,7 +144,7 @@ def test_a_packet_that_kills_each_worker_is_an_error(broker: Broker, start: Any)
         start("d")  # the broker counts deliveries when a worker asks for a task
         return await held.result(name)
 
-    report = owning(broker, poison)
+    report = owning(broker, poison, ack_wait=1.5)
     assert (report.state, report.data["msg"]) == ("error", "3 workers began the task and none of them ended it")
 
 
@@ -229,6 +230,25 @@ def test_a_broker_that_is_killed_and_started_again_loses_no_task(broker: Broker,
     assert [report.state for report in owning(broker, killed)] == ["success", "success"]
 
 
+def test_a_task_that_a_killed_broker_forgot_to_have_delivered_is_not_begun_twice(
+    broker: Broker, start: Any, tmp_path: Path
+) -> None:
+    start("a")
+
+    async def forgotten(held: NatsDispatcher) -> Report:
+        name = str(await held.submit(task("r", "sleep 4")))
+        await noted(tmp_path / "r", "a begun")
+        broker.kill()
+        for state in (broker.folder / "jetstream").rglob("o.dat"):
+            state.unlink()
+        start("b")
+        broker.start()
+        return await held.result(name)
+
+    assert owning(broker, forgotten).summary == "a"
+    assert lines_of(tmp_path / "r") == ["a begun", "a ended"]
+
+
 def test_streams_that_are_gone_are_made_again_and_their_tasks_sent_again(
     broker: Broker, start: Any, tmp_path: Path
 ) -> None:
@@ -254,58 +274,28 @@ def test_a_broker_that_is_gone_when_a_task_is_submitted_is_said(broker: Broker) 
     owning(broker, gone)
 
 
-class Link:
-    """A way to the broker that a test can cut without any side being told."""
+@pytest.fixture
+def link(broker: Broker) -> Iterator[Link]:
+    with link_to(broker.port) as opened:
+        yield opened
 
-    def __init__(self, port: int) -> None:
-        self.port, self.is_cut = port, False
-        self.held: set[asyncio.Task[None]] = set()
 
-    async def open(self) -> str:
-        self.server = await asyncio.start_server(self._join, "127.0.0.1", 0)
-        return f"nats://127.0.0.1:{self.server.sockets[0].getsockname()[1]}"
-
-    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_connection("127.0.0.1", self.port)
-        pipes = [asyncio.ensure_future(self._pipe(*ends)) for ends in ((reader, back), (there, writer))]
-        self.held.update(pipes)
-        await asyncio.wait(pipes, return_when=asyncio.FIRST_COMPLETED)
-        for end in (back, writer):
-            end.close()
-
-    async def _pipe(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        while data := await source.read(65536):
-            while self.is_cut:  # noqa: ASYNC110 - bytes that wait
-                await asyncio.sleep(0.02)
-            try:
-                sink.write(data)
-                await sink.drain()
-            except OSError:
-                return
-
-    async def close(self) -> None:
-        self.server.close()
-        for pipe in self.held:
-            pipe.cancel()
-        await asyncio.gather(*self.held, return_exceptions=True)
+def url_of(link: Link) -> str:
+    return f"nats://127.0.0.1:{link.port}"
 
 
 def test_a_worker_that_is_cut_off_stops_its_task_before_another_one_gets_it(
-    broker: Broker, start: Any, tmp_path: Path
+    broker: Broker, link: Link, start: Any, tmp_path: Path
 ) -> None:
     async def cut(held: NatsDispatcher) -> Report:
-        link = Link(broker.port)
-        start("a", url=await link.open())
-        try:
-            name = str(await held.submit(task("r", "sleep 6")))
-            await noted(tmp_path / "r", "a begun")
-            link.is_cut = True
-            start("b")
-            report = await held.result(name)
-            link.is_cut = False
-            return report
-        finally:
-            await link.close()
+        start("a", url=url_of(link))
+        name = str(await held.submit(task("r", "sleep 6")))
+        await noted(tmp_path / "r", "a begun")
+        link.is_cut = True  # for 9 seconds
+        start("b")
+        report = await held.result(name)
+        link.is_cut = False
+        return report
 
     report = owning(broker, cut)
     assert (report.state, report.summary) == ("success", "b")
@@ -313,22 +303,42 @@ def test_a_worker_that_is_cut_off_stops_its_task_before_another_one_gets_it(
     assert lines[:3] == ["a begun", "a stopped", "b begun"]  # never two at once
 
 
-def test_a_link_that_is_cut_for_a_moment_does_not_stop_a_task(broker: Broker, start: Any, tmp_path: Path) -> None:
+def test_a_link_that_is_cut_for_a_moment_does_not_stop_a_task(
+    broker: Broker, link: Link, start: Any, tmp_path: Path
+) -> None:
     async def cut(held: NatsDispatcher) -> Report:
-        link = Link(broker.port)
-        start("a", url=await link.open())
-        try:
-            name = str(await held.submit(task("r", "sleep 4")))
-            await noted(tmp_path / "r", "a begun")
-            link.is_cut = True
-            await asyncio.sleep(0.5)
-            link.is_cut = False
-            return await held.result(name)
-        finally:
-            await link.close()
+        start("a", url=url_of(link))
+        name = str(await held.submit(task("r", "sleep 4")))
+        await noted(tmp_path / "r", "a begun")
+        link.is_cut = True
+        await asyncio.sleep(0.5)
+        link.is_cut = False
+        return await held.result(name)
 
     assert owning(broker, cut).summary == "a"
     assert (tmp_path / "r").read_text().splitlines() == ["a begun", "a ended"]
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_report_that_was_ready_while_the_worker_was_cut_off_comes_later_and_nothing_is_done_twice(
+    broker: Broker, link: Link, start: Any, tmp_path: Path, is_killed: bool
+) -> None:
+    async def cut(held: NatsDispatcher) -> Report:
+        first = start("a", url=url_of(link))
+        name = str(await held.submit(task("r", "sleep 0.7")))
+        await noted(tmp_path / "r", "a begun")
+        link.is_cut = True
+        await noted(tmp_path / "r", "a ended")
+        await asyncio.sleep(2.2)  # for longer than the limit of acknowledgement
+        if is_killed:
+            first.kill()
+        link.is_cut = is_killed
+        start("a" if is_killed else "b")
+        return await held.result(name)
+
+    assert owning(broker, cut, ack_wait=2.0).summary == "a"
+    assert lines_of(tmp_path / "r") == ["a begun", "a ended"]
+    assert list((tmp_path / "state-a" / "reports").iterdir()) == []
 
 
 def test_a_worker_that_was_frozen_past_its_limit_does_not_change_the_report(
@@ -350,7 +360,7 @@ def test_a_worker_that_was_frozen_past_its_limit_does_not_change_the_report(
         finally:
             await other.close()
 
-    first, second = owning(broker, woken)
+    first, second = owning(broker, woken, ack_wait=1.5)
     assert first.summary == "b" and second == first
 
 
@@ -495,14 +505,11 @@ def test_a_dispatcher_goes_on_in_another_event_loop(broker: Broker, start: Any) 
     assert [asyncio.run(together(name)) for name in "xy"] == [["success"] * 3] * 2
 
 
-def test_an_owner_that_was_cut_off_gets_the_report_that_came_meanwhile(
-    broker: Broker, start: Any, tmp_path: Path
-) -> None:
+def test_an_owner_that_was_cut_off_gets_the_report_that_came_meanwhile(link: Link, start: Any, tmp_path: Path) -> None:
     start("a")
 
     async def cut() -> Report:
-        link = Link(broker.port)
-        held = owner(settings(await link.open()))
+        held = owner(settings(url_of(link)))
         try:
             name = str(await held.submit(task("r", "sleep 0.3")))
             await noted(tmp_path / "r", "a begun")
@@ -514,7 +521,6 @@ def test_an_owner_that_was_cut_off_gets_the_report_that_came_meanwhile(
             return await waiting
         finally:
             await held.close()
-            await link.close()
 
     assert asyncio.run(cut()).summary == "a"
     assert lines_of(tmp_path / "r") == ["a begun", "a ended"]

@@ -47,7 +47,8 @@ def host(broker: Broker, name: str, **given: Any) -> names.Settings:
 
 def test_an_owner_sends_a_task_and_a_worker_of_its_pool_reports(broker: Broker) -> None:
     async def sent() -> tuple[Report, Any]:
-        sender, working = owner(host(broker, "owner")), worker(host(broker, "box"), {"skills": Echo()}, name="box")
+        sender = owner(host(broker, "owner"))
+        working = worker(host(broker, "box"), {"skills": Echo()}, broker.folder / "state", name="box")
         serving = asyncio.ensure_future(working.run())
         try:
             report = await sender.result(str(await sender.submit(order())))
@@ -62,6 +63,33 @@ def test_an_owner_sends_a_task_and_a_worker_of_its_pool_reports(broker: Broker) 
     assert report.state == "success"
     assert [(each["name"], each["pools"], each["done"]) for each in status["workers"]] == [("box", ["skills"], 1)]
     assert (status["missing"], status["dead"]) == ([], [])
+
+
+@pytest.mark.requirement("X-6")
+def test_tenants_of_one_broker_see_nothing_of_each_other(tmp_path: Path) -> None:
+    write_configuration(tmp_path / "keys", ["shop/desk", "blog/desk"], ["shop/box", "blog/box"], 4222)
+    broker = Broker(tmp_path, tmp_path / "keys" / "nats.conf").start()
+
+    async def sent() -> tuple[Report, Report, Any]:
+        senders = [owner(host(broker, f"{tenant}/desk")) for tenant in ("shop", "blog")]
+        working = worker(host(broker, "shop/box"), {"skills": Echo()}, tmp_path / "state", name="box")
+        serving = asyncio.ensure_future(working.run())
+        try:
+            tasks = [str(await sender.submit(order(timeout=2))) for sender in senders]
+            reports = [await sender.result(task) for sender, task in zip(senders, tasks, strict=True)]
+            async with Cluster.opened(host(broker, "blog/desk")) as cluster:
+                return reports[0], reports[1], (await cluster.status())["workers"]
+        finally:
+            await working.stop()
+            await serving
+            for sender in senders:
+                await sender.close()
+
+    try:
+        shop, blog, workers = asyncio.run(sent())
+    finally:
+        broker.kill()
+    assert (shop.state, blog.state, workers) == ("success", "timeout", [])
 
 
 async def refused(broker: Broker, name: str, act: Callable[[Client], Awaitable[Any]]) -> str:
@@ -156,7 +184,7 @@ def test_keys_are_for_the_person_only_and_no_file_is_replaced(tmp_path: Path) ->
         write_configuration(tmp_path / "new", ["owner"], [], 4222)
 
 
-@pytest.mark.parametrize("wrong", ["box=gpu>", "a b=skills", "owner=skills", "box=mcp.*"])
+@pytest.mark.parametrize("wrong", ["box=gpu>", "a b=skills", "owner=skills", "box=mcp.*", "shop/box", "a/b/c"])
 def test_a_wrong_name_or_pool_is_refused(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(UsageProblem):
         write_configuration(tmp_path / "new", ["owner"], [wrong], 4222)

@@ -78,6 +78,22 @@ def test_a_stream_goes_on_at_another_gateway_with_exactly_what_is_missing(two: T
     assert names == {served.tokens["admin"].split("_")[1] for served in (two.first, two.second)}
 
 
+def test_a_run_is_stopped_at_another_gateway(two: Two, model: WireServer) -> None:
+    free, begun = threading.Event(), threading.Event()
+    model.scripts["worker"] = held_until(free, begun)
+    run = begun_at(two.first, begun)[0].data["run"]
+    headers = {"Authorization": f"Bearer {two.first.tokens['admin']}"}
+    with two.second.client() as client:
+        began = time.monotonic()
+        assert client.delete("/api/runs/none", headers=headers).status_code == 404
+        assert client.delete(f"/api/runs/{run}", headers=headers).status_code == 204
+        assert [event.event for event in two.follow(two.second, run)][-1] == "RunError"  # a run that was cancelled
+        assert time.monotonic() - began < LEASE + 2
+        assert client.delete(f"/api/runs/{run}", headers=headers).status_code == 404
+        free.set()
+        assert client.get(f"/api/runs/{run}", headers=headers).json()["state"] == "cancelled"
+
+
 def test_a_stream_of_a_killed_gateway_ends_and_goes_on_when_another_one_continues_the_run(
     two: Two, model: WireServer
 ) -> None:

@@ -160,7 +160,8 @@ class Cluster:
             while not self.history(session) and time.monotonic() < end:
                 time.sleep(0.3)
                 with suppress(httpx2.HTTPError):
-                    if any(left.session.endswith(f".{session}") for left in self.project.underway.left()):
+                    if any(left.session == session for left in self.project.underway.left()):
+                        self.tell(f"{session}: gateway 2 continues what the killed one began")
                         self.say(1, session, "yes")
                     elif time.monotonic() > end - LIMIT / 2 and not self.history(session):
                         self.say(1, session, message)  # the gateway ended before it had stored the message

@@ -14,10 +14,12 @@ import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from cli.support import environment
+from cut_link import link_to
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores.journal import VERSIONS, SqliteJournal
@@ -25,7 +27,7 @@ from navigator_kernel.errors import Busy, KernelError, StorageFailed, UsageProbl
 from navigator_postgres.plugin import PROJECT_ID, URL
 from navigator_postgres.stores import PostgresStores
 from postgres_server import PostgresServer, new_project
-from workflows.crashing import DOUBLES, DRAWS, KILLED, LIMIT, TAKES_TEXT, Box, box_in, ended, wait_for
+from workflows.crashing import DOUBLES, DRAWS, KILLED, LIMIT, TAKES_TEXT, WAITS, Box, box_in, ended, wait_for
 
 pytestmark = [pytest.mark.ci, pytest.mark.wide]
 
@@ -94,22 +96,43 @@ def test_a_killed_owners_run_is_taken_over_when_its_lease_ends(
     assert second.acts(token) == {"double-it": 1}
 
 
-def test_a_frozen_owner_that_wakes_after_its_lease_writes_nothing(
-    first: Box, second: Box, other_home: dict[str, str], tmp_path: Path
+@pytest.mark.parametrize("failure", ["frozen", "cut off from the database"])
+def test_an_owner_that_comes_back_after_its_lease_writes_nothing(
+    first: Box, second: Box, other_home: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: str
 ) -> None:
-    token = first.proposed(TWO)
-    owner = first.start("workflow", "approve", token, place=first.dying("before end:1", tmp_path))
-    wait_for(lambda: (tmp_path / "reached").exists())
-    owner.send_signal(signal.SIGSTOP)
-    time.sleep(LEASE + 0.5)
-    assert second.place.run("workflow", "abort", token, env=other_home).code == 0
-    before = first.run(token)
-    (tmp_path / "go").touch()
-    owner.send_signal(signal.SIGCONT)
-    done = ended(owner)
+    """X-6"""
+    token, url = first.proposed(TWO), urlsplit(os.environ[URL])
+    with link_to(url.port or 0) as link:
+        with monkeypatch.context() as linked:
+            linked.setenv(URL, url._replace(netloc=f"ann@127.0.0.1:{link.port}").geturl())
+            owner = first.start("workflow", "approve", token, place=first.dying("before end:1", tmp_path))
+        wait_for(lambda: (tmp_path / "reached").exists())
+        if failure == "frozen":
+            owner.send_signal(signal.SIGSTOP)
+        link.is_cut = failure != "frozen"
+        time.sleep(LEASE + 0.5)
+        assert second.place.run("workflow", "abort", token, env=other_home).code == 0
+        before = first.run(token)
+        (tmp_path / "go").touch()
+        owner.send_signal(signal.SIGCONT)
+        link.is_cut = False
+        done = ended(owner)
     assert done.code == 5, done
     assert first.run(token) == before
     assert before["state"] == "aborted" and first.tries(token) == [(1, 1, "under way")]
+
+
+def test_a_run_that_another_host_carries_out_is_stopped_there_and_aborted(
+    first: Box, second: Box, other_home: dict[str, str]
+) -> None:
+    """X-6"""
+    first.skill("draw-number", WAITS)
+    token = first.proposed(TWO)
+    owner = first.start("workflow", "approve", token)
+    wait_for(lambda: first.find(token, "begun"))
+    assert second.place.run("workflow", "abort", token, env=other_home).code == 0
+    assert ended(owner).code == 130
+    assert first.run(token)["state"] == "aborted" and first.running(token) == set()
 
 
 def test_a_living_owner_keeps_its_run_for_longer_than_a_lease(

@@ -143,12 +143,19 @@ class Turns(Struct, frozen=True):
             seq = len(project.run_log.read(run)) if goes_on else 0
             for subject in agreed:
                 project.consents.allow(run, subject)
+            loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+            def stop(work: str) -> None:
+                if work in {"", run} and task is not None:
+                    loop.call_soon_threadsafe(task.cancel)
+
             is_open = is_interrupted(resumed.session.approval)
             is_new = session.approval is None and session.question is None
             # A message with a secret cannot be repeated
             text = message.text if lasts and is_new and project.redact(message.text) == message.text else ""
             recorded = project.underway.kept(run, session, covered, size, message=text, is_open=is_open)
-            with viewing(owner), remembering(), recorded, project.run_log.opened(run) as log:
+            stoppable = project.sessions.queue.stoppable(session.id, stop) if lasts else nullcontext()
+            with viewing(owner), remembering(), recorded, stoppable, project.run_log.opened(run) as log:
                 if session.question is not None:  # the answer to "password?" is one
                     project.redact(dict.fromkeys(session.question.missing, message.text.strip()))
                 stream = EventStream(run, session.turn, log, project.clock, listeners, seq, project.redact)

@@ -37,7 +37,7 @@ class Gateway:
         self.project, self.root, self.settings = project, project.root, project.settings
         self.clock, self.ids, self.log = project.clock, project.ids, project.run_log
         self.workers = TurnWorkers(project, most=most)
-        self.runs = Runs(self.workers, self.log, self.ids, self._is_busy, open_tracing())
+        self.runs = Runs(self.workers, self.log, self.ids, project.sessions.queue, open_tracing())
         self.jobs = Jobs(project, self.ids, self.clock)
         self.metrics = Metrics()
         self.tokens = open_tokens(project)
@@ -54,9 +54,6 @@ class Gateway:
     @property
     def sessions(self) -> SqliteSessions:
         return self.project.sessions
-
-    def _is_busy(self, session: str) -> bool:
-        return self.sessions.queue.is_busy(session)
 
     def warm(self) -> None:
         """Reads the skills and the index, and imports the model's client, before the first message needs them."""

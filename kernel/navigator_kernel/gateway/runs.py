@@ -13,6 +13,7 @@ from msgspec import Struct
 from navigator_kernel.errors import Busy, KernelError, NotFound, Refused
 from navigator_kernel.events import Listener, RunStarted
 from navigator_kernel.gateway.streams.feeds import Feed, Feeds
+from navigator_kernel.gateway.streams.page_events import LAST
 from navigator_kernel.values.http.endpoint import Caller, HttpProblem
 from navigator_kernel.values.owner import owned, owner_of_session
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from navigator_kernel.adapters.stores.run_log import RunLog
+    from navigator_kernel.adapters.stores.sessions import TurnQueue
     from navigator_kernel.bootstrap.turns import Turns
     from navigator_kernel.gateway.workers import TurnWorkers
     from navigator_kernel.ports import Ids
@@ -47,19 +49,18 @@ class Run(Struct, frozen=True, kw_only=True):
 
 
 class Runs:
-    """The turns of all clients. `log` contains the runs of other processes, too; `is_busy` says whether any process
-    takes a turn of a session."""
+    """The turns of all clients. `log` contains the runs of other processes, too; `queue` has the turns of all."""
 
     def __init__(
         self,
         workers: TurnWorkers,
         log: RunLog,
         ids: Ids,
-        is_busy: Callable[[str], bool],
+        queue: TurnQueue,
         tracing: Callable[[], Listener] | None = None,
     ) -> None:
-        self.feeds = Feeds(log, is_busy)
-        self._workers, self._log, self._ids = workers, log, ids
+        self.feeds = Feeds(log, queue.is_busy)
+        self._workers, self._log, self._ids, self._queue = workers, log, ids, queue
         self._tracing = tracing
         self._active: dict[str, Run] = {}
         self._busy: dict[str, str] = {}
@@ -99,8 +100,11 @@ class Runs:
         return run
 
     def stop(self, run: str) -> None:
-        """Stops the run; NotFound if it is not under way."""
-        self._workers.cancel(run)
+        """Stops the run, or asks the host that carries it out to; NotFound if it is not under way."""
+        if run in self._active or isinstance(self._log.read(run)[-1].body, LAST):
+            self._workers.cancel(run)
+        elif not self._queue.stop(self.session_of(run), run):
+            raise NotFound(f"no run {run!r} is under way", hint="it may have ended")
 
     def session_of(self, run: str) -> str:
         """The session that `run` belongs to; NotFound if there is no such run."""

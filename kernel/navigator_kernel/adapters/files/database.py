@@ -100,9 +100,9 @@ def file_lock(path: Path, timeout: float = 60.0) -> Iterator[None]:
 
 
 @contextmanager
-def own_lock(path: Path, timeout: float = 0.0) -> Iterator[None]:
-    """Holds the existing file `path` itself for one process at a time; Busy after `timeout` seconds."""
-    handle = _taken(path, timeout, create=0)
+def own_lock(path: Path, timeout: float = 0.0, *, is_reader: bool = False) -> Iterator[None]:
+    """Holds the existing file `path` itself for one process at a time, or for readers; Busy after `timeout` seconds."""
+    handle = _taken(path, timeout, create=0, mode=fcntl.LOCK_SH if is_reader else fcntl.LOCK_EX)
     if handle is None:
         raise Busy(f"another process is using {str(path)!r}", hint="wait for it, then try again")
     try:
@@ -111,7 +111,7 @@ def own_lock(path: Path, timeout: float = 0.0) -> Iterator[None]:
         os.close(handle)
 
 
-def _taken(path: Path, timeout: float, create: int = os.O_CREAT) -> int | None:
+def _taken(path: Path, timeout: float, create: int = os.O_CREAT, mode: int = fcntl.LOCK_EX) -> int | None:
     """The open, locked file (flock(2)); closing it or ending the process releases the lock. None after `timeout`."""
     end = monotonic() + timeout
     while True:
@@ -120,7 +120,7 @@ def _taken(path: Path, timeout: float, create: int = os.O_CREAT) -> int | None:
                 handle = os.open(path, os.O_RDWR | create | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
                 unless_held.callback(os.close, handle)
                 try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    fcntl.flock(handle, mode | fcntl.LOCK_NB)
                     if os.path.samestat(os.fstat(handle), os.lstat(path)):  # else another file has replaced it
                         unless_held.pop_all()
                         return handle

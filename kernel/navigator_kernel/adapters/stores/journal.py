@@ -6,20 +6,23 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.adapters.stores.sqlite import Versions, tables
-from navigator_kernel.errors import Busy, Damaged, NotFound
+from navigator_kernel.errors import Busy, Damaged, NotFound, Refused
 from navigator_kernel.values.packet import Report, report_of, report_to_dict
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.workflow import RunState, StepRecord, WorkflowPlan, WorkflowRun, plan_from, plan_to_dict
 
 if TYPE_CHECKING:
+    from navigator_kernel.adapters.stores.sessions import TurnQueue
     from navigator_kernel.ports import Clock, SharedStores, Writer
 
+PATIENCE = 20.0  # seconds for another host to stop what it does in a run
 VERSIONS: Versions = (
     (
         "CREATE TABLE IF NOT EXISTS runs (token TEXT PRIMARY KEY, session TEXT NOT NULL, state TEXT NOT NULL,"
@@ -114,6 +117,23 @@ class SqliteJournal(Struct, frozen=True):
                 yield
         except Busy as error:
             raise Busy(f"workflow run {token!r} is under way elsewhere", hint="wait for it, then try again") from error
+
+    def abort(self, token: str, queue: TurnQueue) -> None:
+        """Ends the run; the effects of its steps stay. Where hosts share the journal, the one that carries it out is
+        asked to stop first. Refused if it has ended."""
+        session, end, is_asked = self.load(token).session, monotonic() + PATIENCE, False
+        while True:
+            try:
+                with self.hold(token):
+                    if (state := self.load(token).state) in {"done", "aborted"}:
+                        raise Refused(f"workflow run {token!r} has ended: {state}", hint="nothing to abort")
+                    self.mark(token, "aborted")
+                    return
+            except Busy:
+                is_asked = is_asked or queue.stop(session, _claim(token))
+                if not is_asked or monotonic() > end:
+                    raise
+                sleep(0.2)
 
     def _plan(self, plan: WorkflowPlan) -> str:
         return json.dumps(self.redact(plan_to_dict(plan)), ensure_ascii=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -254,6 +254,17 @@ class TurnQueue(Struct, frozen=True):
                     is_announced = True
                 await asyncio.sleep(_PAUSE if self.shared is None else _PAUSE_SHARED)
             yield not is_first
+
+    def stoppable(self, session: str, stop: Callable[[str], None]) -> AbstractContextManager[None]:
+        """`SharedStores.stoppable` for the turn of `session` that this process takes, if hosts share the sessions."""
+        shared: Any = getattr(self.shared, "stoppable", None)
+        return nullcontext() if shared is None else shared(session, stop)
+
+    def stop(self, session: str, work: str) -> bool:
+        """Asks the host that takes a turn of `session` to stop it, if that is the run `work`, or carries out the
+        workflow `run:<token>`; False if no other host can be asked."""
+        shared: Any = getattr(self.shared, "stop", None)
+        return shared is not None and shared(session, work)
 
     def is_busy(self, session: str) -> bool:
         """Whether any process takes a turn of `session` now."""

@@ -63,8 +63,11 @@ class FileLines(Struct, frozen=True):
         """Busy if another process has opened them."""
         return own_lock(self.folder / f"{name}.jsonl")
 
-    def read(self, name: str) -> bytes:
-        return read_bounded(self.folder / f"{name}.jsonl", LARGEST)
+    def idle(self, name: str) -> bytes:
+        """The lines, if no process has them open, else Busy; FileNotFoundError if there are none."""
+        file = self.folder / f"{name}.jsonl"
+        with own_lock(file, is_reader=True):
+            return read_bounded(file, LARGEST)
 
     @contextmanager
     def open(self, name: str, expected: int | None) -> Iterator[Callable[[bytes], None]]:
@@ -178,8 +181,7 @@ class Underway:
         orders = []
         for run in self._lines.names():
             try:
-                with self._lines.lock(run):
-                    orders.append(_read(run, self._lines.read(run)))
+                orders.append(_read(run, self._lines.idle(run)))
             except (Busy, FileNotFoundError):
                 continue
             except (KernelError, OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -110,9 +111,10 @@ def read_run_log(gateway: Gateway, call: Call) -> RunEvents:
 
 
 async def stop_run(gateway: Gateway, call: Call) -> Answer:
-    """Stops the run and its processes. 404 if it is not under way."""
+    """Stops the run and its processes, at whichever gateway or host of the project they are; there it may take a
+    second. 404 if it is not under way."""
     gateway.session_of_run(call.caller, call.path["run"])
-    gateway.runs.stop(call.path["run"])
+    await asyncio.to_thread(gateway.runs.stop, call.path["run"])
     return Answer(status=204)
 
 
