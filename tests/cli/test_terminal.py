@@ -97,7 +97,6 @@ def test_ctrl_d_leaves_with_0_after_a_failure(here: Place) -> None:
         assert screen.end() == 0
 
 
-@pytest.mark.wide
 def test_ctrl_c_cancels_a_turn_with_all_its_processes_and_the_next_message_works(here: Place) -> None:
     with terminal(here) as screen:
         screen.wait_for("> ")
