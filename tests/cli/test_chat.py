@@ -120,19 +120,7 @@ def test_skills_are_listed_shortly_and_found_by_words(here: Place) -> None:
     assert "word-count" in some and "code-review" not in some
 
 
-@pytest.mark.parametrize(
-    ("typed", "completed"),
-    [
-        ("/word-c", "/word-count "),
-        ("@@word-c", "@@word-count "),
-        ("#wee", "#weekly "),
-        ("@no", "@notes.txt "),
-        ("@old", '"old data.csv" '),
-        ("@a", "@a.txt "),
-        ("@fi", "\x07ve"),
-        ("count sub/in", "count sub/inner/"),
-    ],
-)
+@cases("typed, completed")
 def test_tab_completes_a_skill_a_workflow_or_a_file(here: Place, typed: str, completed: str) -> None:
     (here.root / "notes.txt").write_text("a\n")
     for name in ("old data.csv", "a.txt", "five.txt", "five more.txt"):

@@ -14,6 +14,7 @@ import pytest
 from cli.support import SKILL_MANAGER, Place, below, place_in, type_a
 from navigator_kernel.config.settings import user_state
 from skill_repositories import git, make_repo, skill_text
+from tables import cases
 
 pytestmark = pytest.mark.sample(1)
 
@@ -207,23 +208,7 @@ def test_a_skill_of_the_user_level_is_the_persons_and_not_the_projects(
     assert names(manager.json("list", "--user")) == set()
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (["install", "file:///nowhere/at/all", "--skill", "x"], 7),
-        (["info", "file:///nowhere/at/all"], 7),
-        (["enable", "nothing"], 4),
-        (["list", "--wrong"], 2),
-        (["search"], 2),
-        (["install", "--nonsense"], 2),
-        (["install"], 2),
-        (["install", "no source at all"], 2),
-        (["install", "ext::sh -c id"], 3),
-        (["uninstall", "nothing"], 4),
-        (["explode"], 2),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
-)
+@cases("words, code", lists=True, ids=lambda value: " ".join(value) if isinstance(value, list) else str(value))
 def test_a_failed_command_has_its_exit_code_and_a_hint(manager: Place, words: list[str], code: int) -> None:
     done = manager.run(*words)
     assert (done.code, done.out) == (code, "")

@@ -14,6 +14,7 @@ from cli.support import CONSOLE, Done, Place, below, place_in, type_a
 from scanning.corpus import BENIGN, MALICIOUS
 from scanning.samples import Sample
 from skill_repositories import add_raw, make_repo, skill_text, snapshot
+from tables import cases
 
 pytestmark = pytest.mark.sample(1)
 
@@ -110,18 +111,8 @@ def test_a_skill_that_is_one_file_is_looked_at(here: Place) -> None:
     assert (found["verdict"], [(one["path"], one["line"]) for one in found["findings"]]) == ("block", [("lone.md", 10)])
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (["nothing-here"], 4),
-        ([], 2),
-        (["--all", "reader"], 2),
-        (["--all", "--skill", "x"], 2),
-        (["word-count", "--ref", "main"], 2),
-        (["/no/such/folder"], 7),
-        (["--nonsense"], 2),
-    ],
-    ids=["unknown", "nothing", "both", "choice of all", "choice of one", "nowhere", "option"],
+@cases(
+    "words, code", lists=True, ids=["unknown", "nothing", "both", "choice of all", "choice of one", "nowhere", "option"]
 )
 def test_each_error_of_scan_has_its_exit_code_and_a_hint(here: Place, words: list[str], code: int) -> None:
     done = scan(here, *words)

@@ -17,6 +17,7 @@ from navigator_kernel.events import Event, StepCompleted, StepStarted
 from navigator_kernel.turn.deliver import OFFLOAD_AT, DispatchDeps, checked, deliver
 from navigator_kernel.values.packet import Meta, OnError, Packet, Report, ReturnSpec, State, packet_from_yaml
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
+from tables import cases
 
 
 @dataclass(kw_only=True)
@@ -207,28 +208,7 @@ def test_a_tool_call_can_be_traced(tmp_path: Path) -> None:
 # the success criterion and the fields
 
 
-@pytest.mark.parametrize(
-    ("rule", "met"),
-    [
-        ("exit_code:0", True),
-        ("exit_code: 0", True),
-        ("exit_code:1", False),
-        ("file_exists:out/a.md", True),
-        ("file_exists:b.md", False),
-        ("file_exists:mybox/workspace/run-1/c.md", True),
-        ("file_exists:c.md", True),
-        ("file_exists:run-1/c.md", False),
-        ("contains:fine", True),
-        ("contains:三", True),
-        ("contains:nothing like it", False),
-        ({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}, True),
-        ({"properties": {"n": {"enum": [1, 2]}}}, True),
-        ({"properties": {"n": {"enum": [2]}}}, False),
-        ({"required": ["m"]}, False),
-        ({"properties": {"n": {"type": "string"}}}, False),
-        ("a wish in prose", False),
-    ],
-)
+@cases("rule, met", lists=True)
 def test_a_success_criterion_has_effect(rule: str | dict[str, Any], met: bool) -> None:
     data = {"n": 1, "files": ["out/a.md", "mybox/workspace/run-1/c.md"], "word": "三"}
     report = Report(state="success", summary="fine", meta=Meta(agent="a", time=0, ts=NOW), data=data)

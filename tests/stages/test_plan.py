@@ -113,24 +113,7 @@ def test_a_file_reaches_the_skill_as_text_and_as_a_path(place: Routing, text: st
 
 
 @pytest.mark.requirement("RTE-2", "PKT-9", "AGT-6")
-@pytest.mark.parametrize(
-    ("text", "agent", "operation", "required"),
-    [
-        ("run doctor --json", "worker", "run", {"script": "doctor", "args": ["--json"]}),
-        ("!ls -la", "worker", "shell", {"command": "ls -la"}),
-        ("mcp read files file:///a", "mcp", "read", {"server": "files", "uri": "file:///a"}),
-        ("mcp call files get a=1", "mcp", "call", {"server": "files", "tool": "get", "args": {"a": "1"}}),
-        ("list skills", "worker", "skill.list", {}),
-        ("find pdf skills", "worker", "skill.search", {"query": "pdf"}),
-        ("install a/b --skill x", "worker", "skill.install", {"source": "a/b", "skill": ["x"]}),
-        ("analyze a/b", "worker", "skill.info", {"source": "a/b"}),
-        ("uninstall plain-one", "worker", "skill.uninstall", {"name": ["plain-one"]}),
-        ("卸载 plain-one", "worker", "skill.uninstall", {"name": ["plain-one"]}),
-        ("disable plain-one", "worker", "skill.disable", {"name": ["plain-one"]}),
-        ("enable plain-one", "worker", "skill.enable", {"name": ["plain-one"]}),
-        ("web-scraper", "worker", "skill.install", {"source": "acme/skills", "skill": ["web-scraper"]}),
-    ],
-)
+@cases("text, agent, operation, required", lists=True)
 def test_an_order_goes_to_its_agent_with_all_it_needs(
     place: Routing, text: str, agent: str, operation: str, required: dict[str, Any]
 ) -> None:
