@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from cli.support import CONSOLE, Done, Place, below, place_in, type_a
-from scanning.corpus import BENIGN, MALICIOUS
-from scanning.samples import Sample
+from scanning.samples import BENIGN, MALICIOUS, Sample
 from skill_repositories import add_raw, make_repo, skill_text, snapshot
 from tables import cases
 
