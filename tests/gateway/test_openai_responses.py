@@ -14,18 +14,11 @@ from gateway.openai_clients import CREATE, DELETE, SONG, TASKS, of, seen, state_
 from gateway.served import Served, sent
 from models.wire_server import HELLO, MODES, Said, WireServer
 from specialist.turns import of_phase_two, says
-from tables import cases
+from tables import cases, table
 
 pytestmark = pytest.mark.wide
 
-ITEM = [
-    "response.output_item.added",
-    "response.content_part.added",
-    "response.output_text.delta",
-    "response.output_text.done",
-    "response.content_part.done",
-    "response.output_item.done",
-]
+ITEM = table(__file__, "ITEM", lists=True)
 
 
 @pytest.fixture
