@@ -93,13 +93,14 @@ class World:
     def drops(self) -> bool:
         return self.user == "nobody" and os.getuid() == 0
 
-    def state(self) -> dict[str, tuple[int, int, bytes]]:
-        """Every file outside the run's own folder, with its mode, time and bytes."""
+    def state(self) -> dict[str, tuple[int, int, int, int]]:
+        """Every file outside the run's own folder, with its mode, size and times: no change leaves its ctime."""
         found = {}
         for path in sorted(self.base.rglob("*")):
             ours = path.is_relative_to(self.run) or "memory-" in str(path) or "__pycache__" in path.parts
             if path.is_file() and not ours:
-                found[str(path)] = (path.stat().st_mode, path.stat().st_mtime_ns, path.read_bytes())
+                held = path.stat()
+                found[str(path)] = (held.st_mode, held.st_size, held.st_mtime_ns, held.st_ctime_ns)
         return found
 
 
@@ -118,7 +119,7 @@ def opened(user: User) -> Iterator[World]:
         held.callback(shutil.rmtree, base, ignore_errors=True)
         for package in (navigator_kernel, msgspec):  # the kernel, and the package that its values use
             source = Path(str(package.__file__)).parent
-            shutil.copytree(source, base / "kernel" / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, base / "kernel" / source.name)  # with what is compiled
         shutil.copy(CONTAINED, base)
         project, home = base / "project", base / "home"
         for folder in (project / "mybox/workspace/run", project / "mybox/workspace/other", home / ".ssh"):
