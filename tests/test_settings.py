@@ -57,16 +57,7 @@ def test_a_projects_file_grants_nothing(tmp_path: Path, text: str) -> None:
     assert len(held.notes) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("[routing]\nnonsense = 3\n", ["'routing' is not a setting; did you mean 'router'?"]),
-        ("timout = 3\n", ["'timout' is not a setting; did you mean 'timeout'?"]),
-        ("[output]\nsection = 'off'\n", ["'output.section' is not a setting; did you mean 'output.sections'?"]),
-        ("zzzzqqqq = 3\n", ["'zzzzqqqq' is not a setting"]),
-        ("timeout = 3\n[output]\nsections = 'off'\n", []),
-    ],
-)
+@cases("text, told", lists=True)
 def test_a_setting_that_does_not_exist_is_named_at_both_levels(tmp_path: Path, text: str, told: list[str]) -> None:
     env = {"HOME": str(tmp_path / "home")}
     put(tmp_path / PROJECT_FILE, text)

@@ -18,6 +18,7 @@ from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.events import Body, Event, RouteDecided, RunStarted, SkillChosen, SkillsShortlisted
 from navigator_kernel.why import readable_lines
 from skill_repositories import skill_text
+from tables import cases
 
 pytestmark = pytest.mark.sample(1)
 
@@ -39,27 +40,7 @@ def here(tmp_path: Path) -> Place:
     return place
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        ([COUNT], 0),
-        (["what can you do?"], 0),
-        (["hello there"], 9),
-        (["/slow x"], 9),
-        (["!echo hi"], 9),
-        (["--yes", "!echo hi"], 0),
-        (["--yes", "/slow x"], 124),
-        (["--yes", "/bad x"], 1),
-        (["/word-cuont x"], 4),
-        (["/word-count @missing.txt"], 4),
-        (["#no-such-workflow"], 4),
-        (["--nonsense"], 2),
-        (["--format", "poem", "hi"], 2),
-        ([], 2),
-        (["  "], 2),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
-)
+@cases("words, code", lists=True, ids=lambda value: " ".join(value) if isinstance(value, list) else str(value))
 def test_the_exit_code_is_the_states(here: Place, words: list[str], code: int) -> None:
     assert here.run("ask", *words).code == code
 

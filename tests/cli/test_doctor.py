@@ -21,6 +21,7 @@ from navigator_kernel.bootstrap.health import CHECKS, OF_STATE, Finding, finding
 from navigator_kernel.bootstrap.places import project_state
 from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import user_state
+from tables import cases
 
 DATABASES = ("sessions.sqlite", "workflows.sqlite", "conversations.sqlite", "planner.sqlite")
 STATE = ("disabled.json", "usage.json", "lessons.json", "gateway-tokens.json", "audit.jsonl", "audit.head")
@@ -275,17 +276,7 @@ MOUNTS = ["unshare", "-m"] if os.getuid() == 0 else ["unshare", "-Urm"]
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize(
-    ("mount", "words"),
-    [
-        (
-            "mount -t tmpfs -o size=1m none {0} && {{ dd if=/dev/zero of={0}/big bs=64k 2>/dev/null; :; }}",
-            "No space left",
-        ),
-        ("mount --bind {0} {0} && mount -o remount,bind,ro {0}", "Read-only file system"),
-    ],
-    ids=["full", "read-only"],
-)
+@cases("mount, words", ids=["full", "read-only"])
 def test_doctor_says_that_the_state_cannot_be_written(here: Place, mount: str, words: str) -> None:
     if subprocess.run([*MOUNTS, "true"], check=False, capture_output=True).returncode:
         pytest.skip("this machine lets nobody mount anything")

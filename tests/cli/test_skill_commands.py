@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from cli.support import SKILL_MANAGER, Place, below, place_in, type_a
 from navigator_kernel.config.settings import user_state
 from skill_repositories import git, make_repo, skill_text
+from tables import cases
 
 pytestmark = pytest.mark.sample(1)
 
@@ -77,6 +79,17 @@ def test_install_brings_the_named_skill_and_no_other(manager: Place, source: str
         repo / "skills/alpha/SKILL.md"
     ).read_bytes()
     assert names(manager.json("list")) == {"alpha"}
+
+
+@pytest.mark.requirement("LIF-1")
+def test_the_hint_of_info_quotes_a_source_for_a_shell(here: Place, source: str) -> None:
+    line = f"git clone {source} ; rm -rf x"
+    assert f"navigator skill install '{line}' --skill NAME" in here.run("info", line).err
+
+
+def test_a_repository_without_skills_says_so(manager: Place, tmp_path: Path) -> None:
+    bare = make_repo(tmp_path, {"README.md": "nothing\n"}, name="bare")
+    assert manager.run("install", f"file://{bare}").code == 4
 
 
 def test_install_as_json_names_commit_and_digest(manager: Place, source: str, repo: Path) -> None:
@@ -195,19 +208,7 @@ def test_a_skill_of_the_user_level_is_the_persons_and_not_the_projects(
     assert names(manager.json("list", "--user")) == set()
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (["install", "file:///nowhere/at/all", "--skill", "x"], 7),
-        (["install", "--nonsense"], 2),
-        (["install"], 2),
-        (["install", "no source at all"], 2),
-        (["install", "ext::sh -c id"], 3),
-        (["uninstall", "nothing"], 4),
-        (["explode"], 2),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
-)
+@cases("words, code", lists=True, ids=lambda value: " ".join(value) if isinstance(value, list) else str(value))
 def test_a_failed_command_has_its_exit_code_and_a_hint(manager: Place, words: list[str], code: int) -> None:
     done = manager.run(*words)
     assert (done.code, done.out) == (code, "")
@@ -229,7 +230,7 @@ def test_one_wrong_name_among_several_is_named_and_the_others_are_installed(mana
     assert names(manager.json("list")) == {"alpha"}
 
 
-@pytest.mark.wide
+@pytest.mark.requirement("LIF-13")
 @pytest.mark.parametrize("words", [["install", "SOURCE", "--skill", "beta"], ["uninstall", "alpha"]], ids=str)
 @pytest.mark.parametrize("damage", [b"{ not json", b"\x00\xff", b"[]", b""], ids=["text", "bytes", "list", "empty"])
 def test_a_damaged_database_is_reported_and_not_touched(
@@ -243,8 +244,10 @@ def test_a_damaged_database_is_reported_and_not_touched(
     assert manager.files() == before
 
 
-@pytest.mark.wide
-def test_doctor_names_a_damaged_database_and_repairs_it_when_asked(here: Place, manager: Place, source: str) -> None:
+@pytest.mark.requirement("LIF-13")
+def test_doctor_names_a_damaged_or_missing_database_and_repairs_it_when_asked(
+    here: Place, manager: Place, source: str
+) -> None:
     install(manager, source, "alpha")
     database = here.root / ".claude/skills/skills.db"
     sound = database.read_bytes()
@@ -254,11 +257,15 @@ def test_doctor_names_a_damaged_database_and_repairs_it_when_asked(here: Place, 
     assert database.read_text() == "{ not json"
     assert "skills.db" in here.said("doctor", "--repair")
     assert database.read_bytes() == sound
-    install(manager, source, "beta")
-    assert names(manager.json("list")) == {"alpha", "beta"}
+    database.unlink()
+    here.said("doctor", "--repair")
+    assert database.read_bytes() == sound
+    shutil.rmtree(here.root / ".claude/skills/alpha")
+    assert names(manager.json("list")) == set()
 
 
 @pytest.mark.wide
+@pytest.mark.requirement("REG-4")
 def test_a_disabled_skill_is_not_offered_until_it_is_enabled(here: Place, manager: Place) -> None:
     message = "word count of this: hello world"
     assert here.json("route", message)["entity"] == "word-count"

@@ -15,6 +15,7 @@ from cli.terminals import LIMIT, Terminal
 from cli.terminals import terminal as opened
 from person_state import state_of
 from processes import filled_below, working_in
+from tables import cases
 
 pytestmark = pytest.mark.sample(1)
 
@@ -97,7 +98,6 @@ def test_ctrl_d_leaves_with_0_after_a_failure(here: Place) -> None:
         assert screen.end() == 0
 
 
-@pytest.mark.wide
 def test_ctrl_c_cancels_a_turn_with_all_its_processes_and_the_next_message_works(here: Place) -> None:
     with terminal(here) as screen:
         screen.wait_for("> ")
@@ -183,16 +183,8 @@ def test_the_style_that_is_asked_for_is_kept_through_a_conversation(here: Place)
         screen.wait_for("[OK] 2 words")
 
 
-@pytest.mark.parametrize(
-    ("lines", "states", "shown"),
-    [
-        ("!echo hi-there\nyes\n", ["pending", "success"], True),
-        ("!echo hi-there\nno\n", ["pending", "success"], False),
-        ("!echo hi-there\nno\nyes\n", ["pending", "success", "success"], False),
-        ("!echo hi-there\n/word-count one\nyes\n", ["pending", "success", "success"], True),
-        ("yes\n", ["success"], False),
-    ],
-    ids=["yes", "no", "no then yes", "something else then yes", "yes to nothing"],
+@cases(
+    "lines, states, shown", lists=True, ids=["yes", "no", "no then yes", "something else then yes", "yes to nothing"]
 )
 def test_a_yes_answers_only_a_question_that_is_open(here: Place, lines: str, states: list[str], shown: bool) -> None:
     replies = here.run("chat", "--json", stdin=lines).document["replies"]

@@ -10,6 +10,7 @@ import pytest
 from cli.support import Place, place_in
 from cli.terminals import terminal
 from skill_repositories import skill_text
+from tables import cases
 
 
 @pytest.fixture
@@ -20,22 +21,7 @@ def here(tmp_path: Path) -> Place:
 
 
 @pytest.mark.requirement("X-41")
-@pytest.mark.parametrize(
-    ("message", "said", "ways"),
-    [
-        (
-            "/song-writer a song",
-            "song-writer needs a model to carry it out; nothing was done",
-            ("to set one: navigator model use", "in your coding agent: navigator host install", "--show-prompt"),
-        ),
-        (
-            "/song-writer 一首歌",
-            "song-writer 需要模型来执行；未执行任何操作",
-            ("设置模型：navigator model use", "在编程助手中使用：navigator host install", "--show-prompt"),
-        ),
-    ],
-    ids=["en", "zh"],
-)
+@cases("message, said, ways", ids=["en", "zh"])
 def test_a_prompt_skill_says_that_nothing_was_done_and_how_to_go_on(
     here: Place, message: str, said: str, ways: tuple[str, ...]
 ) -> None:

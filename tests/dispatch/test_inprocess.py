@@ -17,7 +17,6 @@ from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores.run_log import RunLog
 from navigator_kernel.dispatch import InProcessDispatcher
-from navigator_kernel.errors import Busy, ConsentNeeded, KernelError, NotFound, NotLoadable, TimedOut
 from navigator_kernel.events import StepStarted
 from navigator_kernel.ports import Agent
 from navigator_kernel.turn.deliver import DispatchDeps, deliver
@@ -70,13 +69,6 @@ async def sent(held: InProcessDispatcher, packet: Packet) -> Report:
 
 def asked(agent: Speaker, **given: Any) -> Report:
     return asyncio.run(sent(dispatcher(speaker=agent), order("speaker", **given)))
-
-
-@pytest.mark.requirement("PKT-1")
-def test_an_agent_gets_the_yaml_of_its_packet_and_nothing_else() -> None:
-    agent, packet = speaker(), order("speaker", text="a\n需求")
-    asyncio.run(sent(dispatcher(speaker=agent), packet))
-    assert agent.prompts == [packet.to_yaml()]
 
 
 @dataclass(kw_only=True)
@@ -178,12 +170,6 @@ def test_the_kernel_is_not_blocked_while_an_agent_blocks() -> None:
     assert asyncio.run(beside()).state == "success"
 
 
-@pytest.mark.requirement("RET-10")
-def test_an_agent_that_raises_is_an_error_with_type_and_message() -> None:
-    report = asked(speaker(RuntimeError("脚本执行失败")))
-    assert (report.state, report.data) == ("error", {"type": "RuntimeError", "msg": "脚本执行失败"})
-
-
 @pytest.mark.parametrize(
     "error", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), StopIteration(), GeneratorExit()]
 )
@@ -199,27 +185,6 @@ def test_an_agent_that_calls_for_the_end_is_an_error_and_the_next_works(error: B
 def test_a_time_out_inside_an_agent_is_not_taken_for_its_own_limit() -> None:
     report = asked(speaker(TimeoutError("the printer")))
     assert (report.state, report.data["type"]) == ("error", "TimeoutError")
-
-
-@pytest.mark.parametrize(
-    ("error", "state", "code"),
-    [
-        (NotFound("x"), "error", 4),
-        (NotLoadable("x"), "error", 1),
-        (Busy("x"), "error", 5),
-        (TimedOut("x"), "timeout", 124),
-        (ConsentNeeded("x", subject="s"), "pending", 9),
-    ],
-)
-def test_an_error_of_the_kernel_has_its_state_and_exit_code(error: KernelError, state: str, code: int) -> None:
-    report = asked(speaker(error))
-    assert (report.state, report.exit_code) == (state, code)
-
-
-@pytest.mark.requirement("RET-9")
-def test_a_missing_consent_is_pending_and_says_what_is_required() -> None:
-    report = asked(speaker(ConsentNeeded("run it", subject="s")))
-    assert (report.state, report.data["required"], report.data["subject"]) == ("pending", ["consent"], "s")
 
 
 def test_an_unknown_agent_is_an_error_not_found() -> None:
@@ -246,17 +211,6 @@ def test_an_error_whose_str_fails_is_reported_with_its_type() -> None:
     assert (report.state, report.data["type"], report.summary) == ("error", "Mute", "Mute: <Mute>")
 
 
-def test_the_same_key_acts_once() -> None:
-    agent = speaker()
-
-    async def twice() -> tuple[Report, Report]:
-        held = dispatcher(speaker=agent)
-        return await sent(held, order("speaker", key="k")), await sent(held, order("speaker", key="k", other=1))
-
-    first, second = asyncio.run(twice())
-    assert (first is second, len(agent.prompts)) == (True, 1)
-
-
 def test_two_who_wait_for_one_key_get_one_act() -> None:
     async def slow(_: str) -> object:
         await asyncio.sleep(0.1)
@@ -270,50 +224,6 @@ def test_two_who_wait_for_one_key_get_one_act() -> None:
 
     reports = asyncio.run(both())
     assert ({report.state for report in reports}, len(agent.prompts)) == ({"success"}, 1)
-
-
-def endless() -> tuple[Speaker, threading.Event, threading.Event]:
-    """An agent that does not end, an event set when it begins and one set when it is stopped."""
-    begun, stopped = threading.Event(), threading.Event()
-
-    async def sleeps(_: str) -> object:
-        begun.set()
-        try:
-            await asyncio.sleep(60)
-        finally:
-            stopped.set()
-        return "never"
-
-    return speaker(sleeps), begun, stopped
-
-
-def test_a_cancelled_task_stops_its_agent_and_has_a_report() -> None:
-    agent, begun, stopped = endless()
-
-    async def cancelled() -> Report:
-        held = dispatcher(speaker=agent)
-        task = await held.submit(order("speaker"))
-        assert await asyncio.to_thread(begun.wait, 20)
-        await held.cancel(task)
-        return await held.result(task)
-
-    report = asyncio.run(cancelled())
-    assert (report.state, report.data["type"], report.exit_code) == ("error", "Interrupted", 130)
-    assert stopped.wait(20)
-
-
-def test_cancelling_the_turn_stops_the_agent() -> None:
-    agent, begun, stopped = endless()
-
-    async def cancelled() -> None:
-        turn = asyncio.create_task(sent(dispatcher(speaker=agent), order("speaker")))
-        assert await asyncio.to_thread(begun.wait, 20)
-        turn.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await turn
-
-    asyncio.run(cancelled())
-    assert stopped.wait(20)
 
 
 @pytest.mark.parametrize("steps", range(6))
@@ -336,14 +246,6 @@ def test_cancelling_the_turn_counts_in_the_moment_in_which_the_agent_answers(ste
 
     is_over, is_cancelled = asyncio.run(turn())
     assert is_cancelled is not is_over
-
-
-def test_a_task_that_nobody_submitted_is_not_found() -> None:
-    held = dispatcher()
-    with pytest.raises(NotFound):
-        held.heartbeat("nothing")
-    with pytest.raises(NotFound):
-        asyncio.run(held.result("nothing"))
 
 
 def test_the_thread_of_a_dispatcher_ends_with_it() -> None:

@@ -25,6 +25,7 @@ from navigator_nats import skills
 from navigator_nats.dispatcher import NatsDispatcher
 from navigator_nats.rights import write_configuration
 from navigator_nats.worker import Worker
+from tables import cases
 
 pytestmark = [pytest.mark.ci, pytest.mark.requirement("X-6")]
 SKILL = {**type_a("draw", "import part\nprint(part.WORD)\n"), "part.py": "WORD = 'drawn'\n"}
@@ -240,16 +241,7 @@ def test_a_configuration_without_rights_to_skills_works_as_before(broker: Broker
     assert report.state == "success"
 
 
-@pytest.mark.parametrize(
-    ("target", "digest"),
-    [
-        ("skill:draw", ""),
-        ("skill:draw", "sha256:../../../.claude"),
-        ("skill:draw", f"sha256:{'a' * 63}/"),
-        ("skill:../../../draw", f"sha256:{'a' * 64}"),
-        ("skill:", f"sha256:{'a' * 64}"),
-    ],
-)
+@cases("target, digest")
 def test_a_digest_or_a_name_that_leads_elsewhere_is_refused_before_anything_is_read_or_removed(
     project: Any, target: str, digest: str
 ) -> None:

@@ -21,6 +21,7 @@ from dispatch.nats_broker import Broker
 from dispatch.soak_owner import STEPS, open_journal
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
 from postgres_server import PostgresServer, new_project
+from tables import table
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "1800"))
 SEED = int(os.environ.get("SOAK_SEED", "51"))
@@ -30,14 +31,7 @@ TESTS = Path(__file__).parents[1]
 STEP = WorkflowStep(text="step", skill="x", agent="skills", input="do it")
 PLAN = WorkflowPlan(name="soak", description="three steps", steps=(STEP,) * len(STEPS))
 # Of each write to a step: the fence and the owner of the run's claim at that time, and the connection that wrote
-HISTORY = (
-    "CREATE TABLE history (n BIGINT GENERATED ALWAYS AS IDENTITY, token TEXT, fence BIGINT, owner TEXT, writer TEXT)",
-    "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO history (token, fence, owner, writer)"
-    " SELECT NEW.token, (SELECT fence FROM claims WHERE name = 'run:' || NEW.token),"
-    " (SELECT owner FROM claims WHERE name = 'run:' || NEW.token), current_setting('application_name');"
-    " RETURN NEW; END $$",
-    "CREATE TRIGGER noted AFTER INSERT OR UPDATE ON steps FOR EACH ROW EXECUTE FUNCTION note()",
-)
+HISTORY = table(__file__, "HISTORY")
 
 
 class Cluster:

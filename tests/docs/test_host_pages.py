@@ -48,32 +48,7 @@ def test_a_page_for_host_agents_calls_only_what_the_registry_lists(page: Path) -
     ] == []
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("`python bin/skill_manger.py list`", ["no script: bin/skill_manger.py"]),
-        ("`python bin/skill_manager.py lst`", ["no command: bin/skill_manager.py lst"]),
-        ("`python bin/skill_manager.py search <words> --limits 3`", ["no flag: bin/skill_manager.py search --limits"]),
-        ("`python bin/doctor.py --mend`", ["no flag: bin/doctor.py --mend"]),
-        ("`navigator skil list`", ["no command: navigator skil"]),
-        ("`navigator skill install <source>\n--skil <name>`", ["no flag: navigator skill install --skil"]),
-        ("`navigator skill install x [--evry]`", ["no flag: navigator skill install --evry"]),
-        ("`navigator --rot . why`", ["no flag: navigator --rot"]),
-        ("`navigator skill trust <name> <other>`", ["too many words: navigator skill trust <other>"]),
-        ('```console\n$ cat x | navigator ask --yess "a"\n```\n', ["no flag: navigator ask --yess"]),
-        ("```bash\nnavigator init && navigator dctor\n```\n", ["no command: navigator dctor"]),
-        ("---\nallowed-tools: Bash(python bin/doctr.py:*), Read\n---\n", ["no script: bin/doctr.py"]),
-        ("---\nallowed-tools: Bash(python bin/navigator.py rout:*)\n---\n", ["no command: bin/navigator.py rout"]),
-        ("see `docs/comands.md`", ["no file: docs/comands.md"]),
-        ("see `agents/*/briefs.md`", ["no file: agents/*/briefs.md"]),
-        ("see `plugins/x` and `kernel/nothing/<name>.py`", ["no file: kernel/nothing/<name>.py"]),
-        ("written to `mybox/elsewhere/<run>/`", ["no file: mybox/elsewhere/<run>/"]),
-        ("say `make tests`", ["no chore: make tests"]),
-        ("```console\n$ pip install navigator-kernel\n```", ["the package is on no index"]),
-        ("say `pip install '.[llm,nonsense]'`", ["no extra: nonsense"]),
-        ("```console\n$ make demos  # shows it\n```\n", ["no chore: make demos"]),
-    ],
-)
+@cases("text, expected", lists=True)
 def test_a_missing_script_command_flag_file_or_chore_is_reported(text: str, expected: list[str]) -> None:
     assert problems(text) == expected
 

@@ -16,6 +16,7 @@ from navigator_acp.prompt import message_of
 from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.turn.message import preprocess
 from navigator_kernel.values.request import Message
+from tables import cases
 
 ROOT = Path("/home/me/project")
 
@@ -25,20 +26,7 @@ def link(path: str, name: str = "x") -> ResourceContentBlock:
 
 
 @pytest.mark.requirement("PRE-8")
-@pytest.mark.parametrize(
-    ("path", "mention"),
-    [
-        ("/home/me/project/a/b.md", "@a/b.md"),
-        ("/home/me/project/my notes.md", '@"my notes.md"'),
-        ("/home/me/project/统计.md", '@"统计.md"'),
-        ("/home/me/project/[id]/page.tsx", '@"[id]/page.tsx"'),
-        ("/home/me/project/a/../../other/b.md", "[x](file:///home/me/project/a/../../other/b.md)"),
-        ("/home/me/projects/b.md", "[x](file:///home/me/projects/b.md)"),
-        ("/home/me/project", "[x](file:///home/me/project)"),
-        ('/home/me/project/a".md', "[x](file:///home/me/project/a%22.md)"),
-        ("/home/me/project/a\n!touch x", "[x](file:///home/me/project/a%0A%21touch%20x)"),
-    ],
-)
+@cases("path, mention")
 def test_a_link_to_a_file_of_the_project_is_a_mention(path: str, mention: str) -> None:
     assert message_of([text_block("sum up"), link(path), text_block("please")], ROOT) == f"sum up {mention} please"
 

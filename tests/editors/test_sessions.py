@@ -13,6 +13,7 @@ from models.wire_server import HELLO, WireServer
 from navigator_acp.agent import COMMANDS, DESCRIBED
 from navigator_kernel import Kernel
 from specialist.turns import of_phase_two, says
+from tables import cases
 
 SKILLS = ".claude/skills"
 
@@ -57,17 +58,7 @@ def test_a_session_that_is_loaded_shows_its_history_and_continues(
     assert (kept["id"], kept["turns"]) == (name, 2)
 
 
-@pytest.mark.parametrize(
-    ("cwd", "session", "told"),
-    [
-        (".", "acp-1", "is not an absolute path"),
-        ("{root}/nowhere", "acp-1", "no folder is called"),
-        ("{root}/notes.txt", "acp-1", "no folder is called"),
-        ("{root}", "acp-1", "no session is called"),
-        ("{root}", "../../x", "no session is called"),
-        ("{root}", "", "no session is called"),
-    ],
-)
+@cases("cwd, session, told")
 def test_a_session_or_folder_that_is_not_there_is_an_error(place: Place, cwd: str, session: str, told: str) -> None:
     where = cwd.format(root=place.root)
 

@@ -13,6 +13,7 @@ from gateway.ag_ui_turns import answered, calls, prepared, recorded, resume, tur
 from gateway.served import Person, Served, edit_of
 from models.wire_server import HELLO, Said, WireServer
 from specialist.turns import says
+from tables import cases
 
 
 @pytest.fixture(scope="module")
@@ -119,16 +120,7 @@ def test_an_answer_counts_once_and_the_thread_continues(served: Served, model: W
     assert not of_kind(again, "TOOL_CALL_RESULT")
 
 
-@pytest.mark.parametrize(
-    ("entry", "status"),
-    [
-        ({}, 422),
-        ({"payload": {"approved": "yes"}}, 422),
-        ({"payload": {"approved": True, "scope": "always"}}, 403),
-        ({"payload": {"approved": True, "scope": "ever"}}, 422),
-        ({"payload": True, "status": "maybe"}, 422),
-    ],
-)
+@cases("entry, status")
 def test_an_invalid_or_forbidden_answer_is_refused_and_the_approval_stays_pending(
     served: Served, model: WireServer, entry: dict[str, Any], status: int
 ) -> None:

@@ -14,17 +14,11 @@ from gateway.openai_clients import CREATE, DELETE, SONG, TASKS, of, seen, state_
 from gateway.served import Served, sent
 from models.wire_server import HELLO, MODES, Said, WireServer
 from specialist.turns import of_phase_two, says
+from tables import cases, table
 
 pytestmark = pytest.mark.wide
 
-ITEM = [
-    "response.output_item.added",
-    "response.content_part.added",
-    "response.output_text.delta",
-    "response.output_text.done",
-    "response.content_part.done",
-    "response.output_item.done",
-]
+ITEM = table(__file__, "ITEM", lists=True)
 
 
 @pytest.fixture
@@ -163,18 +157,7 @@ def test_a_response_of_another_token_is_not_found(served: Served, client: OpenAI
         other.responses.create(model="navigator", input="and?", previous_response_id=first.id)
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"background": True},
-        {"tool_choice": "required"},
-        {"text": {"format": {"type": "json_schema", "name": "x", "schema": {}}}},
-        {"input": []},
-        {"input": [{"role": "user", "content": "hello"}, {"type": "item_reference", "id": "msg_1"}]},
-        {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,AA=="}]}]},
-    ],
-    ids=lambda more: str(more)[:40],
-)
+@cases("more", lists=True, ids=lambda more: str(more)[:40])
 def test_an_invalid_or_unsupported_responses_request_is_a_bad_request(client: OpenAI, more: dict[str, Any]) -> None:
     with pytest.raises(openai.BadRequestError):
         client.responses.create(**{"model": "navigator", "input": "hello", **more})

@@ -16,6 +16,7 @@ from cli.support import Place, environment, place_in
 from navigator_kernel.daemon import prompt_hook
 from navigator_kernel.daemon.client import ask, socket_path
 from navigator_kernel.daemon.prompt_hook import render_hint
+from tables import cases
 
 ARGV = (sys.executable, "-P", "-m", "navigator_kernel.daemon.prompt_hook")
 
@@ -144,18 +145,7 @@ def test_a_process_that_cannot_answer_is_waited_for_once(tmp_path: Path, home: P
     assert waits[0] > 2.5 > waits[1]
 
 
-@pytest.mark.parametrize(
-    ("found", "names"),
-    [
-        ({"kind": "skills", "entity": "abc", "options": [], "shortlist": [{"name": "b"}]}, ["skill abc fits"]),
-        ({"kind": "direct", "entity": None, "options": [], "shortlist": [{"name": "b"}]}, []),
-        ({"kind": "clarify", "entity": None, "options": ["ab", "cd", "ef", "gh"]}, ["\n- ab\n- cd\n- ef"]),
-        ({"kind": "clarify", "entity": None, "options": ["ab", "c\x1b[2J"]}, ["\n- ab"]),
-        ({"kind": "skills", "entity": "a\x1b[2J", "options": []}, []),
-        ({"kind": "skills", "entity": "a" * 65, "options": []}, []),
-        ({}, []),
-    ],
-)
+@cases("found, names", lists=True)
 def test_a_hint_names_at_most_three_skills_and_never_an_invalid_name(found: dict[str, Any], names: list[str]) -> None:
     told = render_hint(found)
     assert all(name in told for name in names) if names else told == ""

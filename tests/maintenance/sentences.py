@@ -24,6 +24,7 @@ import click
 
 from navigator_kernel.language.chinese import chinese_forms
 from navigator_kernel.language.wording import say, sentences
+from tables import table
 
 TOP = Path(__file__).resolve().parents[2]
 FORMS = 24  # texts that one expression may be
@@ -48,22 +49,7 @@ COUNTED = re.compile(
 # Values that are never 1: limits, and numbers of what there is too much of
 MANY = frozenset("answer commit_ids each failures found given limit meant most named names packages total used".split())
 # Folders and modules whose texts stay English, and who reads them
-ENGLISH_ONLY: Mapping[str, str] = {
-    "/navigator_acp/agent.py": "editors",
-    "/navigator_acp/prompt.py": "editors",
-    "/navigator_acp/stdio.py": "editors",
-    "/bootstrap/built_in.py": "models",
-    "/gateway/": "programs that use the HTTP API; the page has its own texts",
-    "/hookspecs.py": "authors of plugins",
-    "/library/": "programs in Python",
-    "/mcp_server/": "coding agents",
-    "/navigator_ag_ui/": "programs that use AG-UI",
-    "/navigator_planner/": "models",
-    "/plugins.py": "authors of plugins",
-    "/navigator_langgraph/": "programs in Python",
-    "/turn_steps.py": "programs in Python",
-    "/tools/": "models",
-}
+ENGLISH_ONLY: Mapping[str, str] = table(__file__, "ENGLISH_ONLY")
 
 
 class Sentence(NamedTuple):

@@ -15,6 +15,7 @@ from models.wire_server import Exchange, Said, WireServer, serving
 from navigator_kernel.adapters.models.calls import Spoken, read_arguments
 from navigator_kernel.tools.built_in import specs
 from navigator_kernel.values.chat import Asked, ChatMessage, ToolCall
+from tables import table
 
 FILE = Path(__file__).with_name("calls.tsv")
 ROWS = [line.split("\t") for line in FILE.read_text(encoding="utf-8").splitlines()[1:]]
@@ -84,14 +85,7 @@ def test_a_call_of_a_server_that_is_only_nearly_compatible_is_understood(
 
 
 # An answer that its greatest length cut off, the text that is kept, and the call in which it ended
-CUT = (
-    ('<tool_call>{"name": "write", "arguments": {"file_path": "a", "content": "the first', "", "write"),
-    ("I write.\n<function=write>\n<parameter=file_path>a</parameter>\n<parameter=content>\nthe", "I write.", "write"),
-    ('[TOOL_CALLS]write[ARGS]{"file_path": "a", "con', "", "write"),
-    ('{"name": "write", "arguments": {"file_path": "a", "content": "the', "", "write"),
-    (f"<tool_call>{READ}</tool_call>\n<tool_call>\n" + '{"name": "write", "argum', "", "write"),
-    ("The tag <tool_ca", "The tag <tool_ca", ""),
-)
+CUT = table(__file__, "CUT")
 
 
 @pytest.mark.requirement("JIT-5")

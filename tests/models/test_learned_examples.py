@@ -12,6 +12,7 @@ import pytest
 from cli.support import Place, place_in
 from models.wire_server import Said, WireServer, serving
 from navigator_kernel.routing.skill_writer import EXAMPLES, parsed
+from tables import cases
 
 pytestmark = pytest.mark.sample(2)
 
@@ -102,16 +103,7 @@ def test_a_skill_that_the_model_fails_for_is_named_and_the_others_keep_theirs(he
     assert told["skills"] == [{"name": "kiln-log", "examples": WRITTEN}]
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        ([], 2, "which skills?"),
-        (["kiln-log", "--all"], 2, "which skills?"),
-        (["kiln-log", "--show", "--forget"], 2, "--show or --forget, not both"),
-        (["nobody"], 4, "no skill called 'nobody' is installed"),
-        (["word-count"], 2, "'word-count' was not installed"),
-    ],
-)
+@cases("words, code, said", lists=True)
 def test_an_invalid_learn_command_has_its_exit_code_and_says_why(
     here: Place, words: list[str], code: int, said: str
 ) -> None:

@@ -126,16 +126,7 @@ def test_a_key_of_the_keyring_is_used_and_never_shown(here: Place, mine: Path, s
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (["test", "there:hangs"], 124),
-        (["test", "there:failed"], 1),
-        (["test", "nothing"], 2),
-        (["use", "nothing"], 2),
-        (["test", "deepseek:x"], 4),
-    ],
-)
+@cases("words, code", lists=True)
 def test_each_failure_of_the_model_command_has_its_exit_code_and_a_hint(
     here: Place, mine: Path, server: WireServer, words: list[str], code: int
 ) -> None:

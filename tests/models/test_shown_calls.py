@@ -12,6 +12,7 @@ import pytest
 
 from navigator_kernel.adapters.models.calls import Spoken, read_arguments
 from navigator_kernel.tools.built_in import specs
+from tables import table
 
 TOOLS = specs("en")
 FENCE = "```"
@@ -74,39 +75,7 @@ def test_python_says_nothing_of_the_escapes_in_a_models_text() -> None:
 
 
 # What begins a text, what repeats in it, and what ends it
-SHAPES = (
-    ("", "[TOOL_CALLS]read[ARGS]{}", ""),
-    ("<|tool_call|>", "<|a|>", "x"),
-    ("<|channel|>a<|message|>", " ", "x"),
-    ("<|channel|>a<|message|>x<|end|>", "<|start|>assistant<|channel|>a<|message|>x<|end|>", ""),
-    ("<|channel|>a to=read<|message|>", "<|channel|>", ""),
-    ("<think>", "\n", "x"),
-    ("x", "</think>", f"\n{READ}"),
-    ("", '<invoke name="a"><parameter=b>\n', ""),
-    ("", "<tool_call>", ""),
-    ("", "<invoke name=", ""),
-    ("", f"{FENCE}\n", ""),
-    (f"{FENCE}json\n", "\n``", ""),
-    ("", "<pre", f">x\n{READ}"),
-    ("", "for instance: ", f"\n{READ}"),
-    ("", "for instance:\n", READ),
-    ("", "`<tool_call> ", READ),
-    ("", "<document>\n", READ),
-    ("", "<a b ", f"\n{READ}"),
-    ("", "<!-- ", f"\n{READ}"),
-    ("", "now I, let me, ", f"the page:\n{READ}"),
-    ("", "page ", f":\n{READ}"),
-    ("", "我先", f":\n{READ}"),
-    ("", "例如：\n", READ),
-    ("", f"{READ}\n", ""),
-    (READ, "\n</parameter", ""),
-    (f"I look.\n{READ}\n", "</a> ", ""),
-    ("I look.\n<function=read>", "<parameter=a>b</parameter>", ""),
-    ("<tool_call>read", f"\n{FENCE}{{", ""),
-    ("<tool_call>", "{'a': ", ""),
-    ("<tool_call>", "</tool_call>x", ""),
-    ("[", "read(a=", ""),
-)
+SHAPES = table(__file__, "SHAPES")
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=range(len(SHAPES)))

@@ -28,6 +28,7 @@ from navigator_planner.service import (
 from navigator_planner.tables import Task
 from navigator_planner.toolkit import URL, open_sessions
 from planner.conftest import both
+from tables import cases
 
 WHEN, LATER = "2026-11-23T15:00:00+08:00", "2026-11-24T09:30:00+08:00"
 Planner = dict[str, FunctionTool]
@@ -104,31 +105,7 @@ def test_a_list_is_by_time_and_narrowed_down(planner: Planner) -> None:
 
 
 @pytest.mark.requirement("JIT-13")
-@pytest.mark.parametrize(
-    ("tool", "arguments", "words"),
-    [
-        ("task_create", {"title": "x", "priority": 6}, "priority"),
-        ("task_create", {"title": "x", "priority": 0}, "priority"),
-        ("task_create", {"title": " "}, "title"),
-        ("task_create", {"title": "x", "start_time": "2026-11-23T15:00:00"}, "start_time"),
-        ("task_create", {"title": "x", "start_time": "tomorrow"}, "start_time"),
-        ("task_create", {"title": "x", "start_time": "1795000000"}, "start_time"),
-        ("task_create", {"title": "x", "start_time": 1795000000}, "start_time"),
-        ("task_create", {"title": "x", "start_time": "0001-01-01T00:00:00+14:00"}, "start_time"),
-        ("task_create", {"title": "a\0b"}, "title"),
-        ("task_get", {"task_id": 2**31}, "task_id"),
-        ("task_create", {"title": "x", "start_time": LATER, "end_time": WHEN}, "end_time is before start_time"),
-        ("task_create", {"title": "x", "project_id": 7}, "there is no project 7"),
-        ("task_update", {"task_id": 9, "changes": {"title": "x"}}, "there is no task 9"),
-        ("task_update", {"task_id": 1, "changes": {}}, "changes"),
-        ("task_update", {"task_id": 1, "changes": {"title": None}}, "changes.title"),
-        ("task_update", {"task_id": 1, "changes": {"id": 2}}, "changes.id"),
-        ("task_snooze", {"task_id": 1}, "until"),
-        ("task_delete", {"task_id": "one"}, "task_id"),
-        ("link_create", {"source_id": 1, "target_id": 1}, "itself"),
-        ("link_create", {"source_id": 1, "target_id": 2}, "there is no note"),
-    ],
-)
+@cases("tool, arguments, words")
 def test_an_invalid_tool_call_names_its_problem_and_changes_nothing(
     planner: Planner, tool: str, arguments: dict[str, Any], words: str
 ) -> None:

@@ -18,6 +18,7 @@ from models.wire_server import Said, WireServer
 from models.wire_server import serving as serving_models
 from person_state import accept
 from plugins.conftest import HEAD
+from tables import table
 
 PROGRAM = (sys.executable, "-X", "utf8", "-m", "navigator_kernel.cli.main")  # a process of its own each time
 ABOUT = "Greets people by their names. Use when somebody wants to greet a person."
@@ -82,16 +83,7 @@ def hook(name: str, body: str) -> str:
     return f"import sys, time\n@hookimpl\ndef {name}(given=None):\n    {body}\n".replace("given=None", GIVEN[name])
 
 
-GIVEN = {
-    "kernel_register_agents": "ports",
-    "kernel_register_sources": "root",
-    "kernel_register_routers": "catalogue",
-    "kernel_register_encoders": "root",
-    "kernel_register_dispatchers": "agents",
-    "kernel_register_commands": "root",
-    "kernel_precheck": "count",
-    "kernel_finish_turn": "reply",
-}
+GIVEN = table(__file__, "GIVEN")
 PRINTS = """
 import os, subprocess, threading, atexit
 print("printed")

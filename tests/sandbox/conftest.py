@@ -22,7 +22,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
         yield found
 
 
-@pytest.fixture(params=RUNGS)
+@pytest.fixture(scope="module", params=RUNGS)
 def rung(request: pytest.FixtureRequest, world: World) -> str:
     if not world.attempt("print(1)", request.param)["there"]:
         pytest.skip(f"there is no {request.param} here")

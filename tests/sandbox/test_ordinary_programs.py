@@ -12,7 +12,7 @@ import pytest
 
 from navigator_kernel.sandbox.backends import ALLOWED, ATTRIBUTES, CHECKED, MARKS, NONE
 from sandbox.world import World, opened
-from tables import table
+from tables import cases, table
 
 pytestmark = pytest.mark.sample(1)
 
@@ -50,29 +50,7 @@ def test_ordinary_python_programs_work(world: World, rung: str, name: str) -> No
     assert (found["out"].strip(), found["code"]) == ("worked", 0), found
 
 
-@pytest.mark.parametrize(
-    ("program", "argv"),
-    [
-        ("bash", ["bash", "-c", BASH]),
-        (
-            "git",
-            [
-                "bash",
-                "-c",
-                "git init -q g && cd g && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git status && git log",
-            ],
-        ),
-        (
-            "node",
-            [
-                "node",
-                "-e",
-                "const fs=require('fs'),cp=require('child_process');new WebAssembly.Memory({initial:1});fs.writeFileSync('n','x');cp.execSync('ls');setTimeout(()=>console.log('done'),20)",
-            ],
-        ),
-        ("perl", ["perl", "-e", "print `ls`"]),
-    ],
-)
+@cases("program, argv", lists=True)
 def test_other_interpreters_work(world: World, rung: str, program: str, argv: list[str]) -> None:
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not installed")

@@ -15,8 +15,8 @@ from navigator_kernel.skills.scan.context import Passage, passages
 from navigator_kernel.skills.scan.rule import Hit, Rule, rules
 from navigator_kernel.text import clean
 from navigator_kernel.values.receipt import FILE_LIMIT, NOT_SCANNED, Verdict
-from scanning.corpus import BENIGN, MALICIOUS
 from scanning.malice import RESEMBLE_HONEST_SKILLS
+from scanning.samples import BENIGN, MALICIOUS
 from tables import cases, table
 
 if TYPE_CHECKING:
@@ -298,20 +298,7 @@ def test_a_binary_file_is_not_scanned_as_text() -> None:
     assert findings({"x.dat": b"\x00" + INSTALLER.encode()}) == ()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "A family: \U0001f468\u200d\U0001f469\u200d\U0001f467 and \u2764\ufe0f\u200d\U0001f525.",
-        "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f is the flag of Scotland.",
-        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u06a9\u062a\u0627\u0628\u200c\u0647\u0627",
-        "\u0627\u0644\u0639\u0631\u0628\u064a\u0629 \u2066README.md\u2069 \u0645\u0644\u0641",
-        "\u202bHebrew: \u05e9\u05dc\u05d5\u05dd\u202c",
-        "\ufeff# Title",
-        "漢\U000e0100字 \u845b\U000e0100",
-        "Ελληνικά and русский stand beside English.",
-    ],
-    ids=["emoji", "flag", "persian", "isolates", "embedding", "bom", "ideographs", "scripts"],
-)
+@cases("text", ids=["emoji", "flag", "persian", "isolates", "embedding", "bom", "ideographs", "scripts"])
 def test_unicode_that_languages_and_emoji_need_is_not_a_finding(text: str) -> None:
     assert found_in(f"{text}\n") == []
 

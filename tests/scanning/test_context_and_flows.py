@@ -24,30 +24,7 @@ def test_a_claim_in_a_condition_or_a_quotation_is_at_most_a_note(sentence: str) 
     assert {level for _, level in told(f"# Work\n\n{sentence}\n")} <= {"note"}
 
 
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        ("soffice.py", "import os, socket\nenv = os.environ.copy()\nsocket.socket(socket.AF_UNIX).connect(env['S'])\n"),
-        ("deploy.yaml", "readinessProbe:\n  tcpSocket:\n    port: 1\n  exec: x\n"),
-        (
-            "LICENSE.txt",
-            "Name(s) unless explicit written permission is granted by the corresponding holder to the user\n",
-        ),
-        (
-            "call.py",
-            "import os, requests\nrequests.post(U, json={}, headers={'Authorization': os.environ['API_KEY']})\n",
-        ),
-        (
-            "call.sh",
-            'curl -H "Authorization: Bearer $(gcloud auth print-access-token)" https://x.googleapis.com/v1 -d @a\n',
-        ),
-        ("send.sh", "scp -i ~/.ssh/id_rsa build.zip me@x.example:/srv/\n"),
-        ("save.mjs", "fs.writeFileSync(path, Buffer.from(shot.data, 'base64')); exec('ls')\n"),
-        ("config.json", '{"auto_approve": false}\n'),
-        ("get.sh", "curl -s https://x.example/a.json | python3 -m json.tool\n"),
-    ],
-    ids=lambda value: value if "\n" not in value else "",
-)
+@cases("path, text", ids=lambda value: value if "\n" not in value else "")
 def test_a_common_practice_of_honest_skills_is_at_most_a_note(path: str, text: str) -> None:
     assert {level for _, level in told(text, path)} <= {"note"}
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from cli.support import CONSOLE, Done, Place, below, place_in, type_a
-from scanning.corpus import BENIGN, MALICIOUS
-from scanning.samples import Sample
+from scanning.samples import BENIGN, MALICIOUS, Sample
 from skill_repositories import add_raw, make_repo, skill_text, snapshot
+from tables import cases
 
 pytestmark = pytest.mark.sample(1)
 
@@ -110,18 +110,8 @@ def test_a_skill_that_is_one_file_is_looked_at(here: Place) -> None:
     assert (found["verdict"], [(one["path"], one["line"]) for one in found["findings"]]) == ("block", [("lone.md", 10)])
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (["nothing-here"], 4),
-        ([], 2),
-        (["--all", "reader"], 2),
-        (["--all", "--skill", "x"], 2),
-        (["word-count", "--ref", "main"], 2),
-        (["/no/such/folder"], 7),
-        (["--nonsense"], 2),
-    ],
-    ids=["unknown", "nothing", "both", "choice of all", "choice of one", "nowhere", "option"],
+@cases(
+    "words, code", lists=True, ids=["unknown", "nothing", "both", "choice of all", "choice of one", "nowhere", "option"]
 )
 def test_each_error_of_scan_has_its_exit_code_and_a_hint(here: Place, words: list[str], code: int) -> None:
     done = scan(here, *words)
@@ -236,13 +226,6 @@ def test_a_receipt_keeps_the_verdict(here: Place, source: Path, name: str, verdi
     (told,) = here.json("skill", "install", str(source), "--skill", name)["skills"]
     receipt = here.json("skill", "info", name)["receipt"]
     assert (told["verdict"], receipt["verdict"], bool(told["findings"])) == (verdict, verdict, verdict == "warn")
-
-
-def test_install_all_leaves_out_a_blocked_skill_and_reports_it(here: Place, source: Path) -> None:
-    told = here.json("skill", "install", str(source), "--all")
-    left = {one["name"]: [finding["code"] for finding in one["findings"]] for one in told["left_out"]}
-    assert (told["exit_code"], left) == (1, {"grabber": ["credential-flow"]})
-    assert {path.parent.name for path in here.root.glob(".claude/skills/*/SKILL.md")} == {"starter", "reader"}
 
 
 def test_with_a_blocked_skill_that_was_named_the_others_are_installed(here: Place, source: Path) -> None:

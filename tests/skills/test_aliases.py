@@ -14,27 +14,13 @@ from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
 from navigator_kernel.skills.catalog.listing import Root
 from navigator_kernel.skills.catalog.receipts import folder_digest
 from skill_repositories import skill_text
+from tables import cases
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize(
-    ("texts", "words"),
-    [
-        (["code-review"], ["代码审查"]),
-        (["codeReview"], ["代码审查"]),
-        (["pdf-merge"], ["pdf合并", "合并"]),
-        (["invoice-translator"], ["发票翻译", "发票", "翻译"]),
-        (["code-review-wizardry"], ["代码审查"]),
-        (["会议纪要"], ["meeting minutes"]),
-        (["发票翻译"], ["invoice translate", "invoice", "translate"]),
-        (["龙"], []),
-        (["frobnicate"], []),
-        (["pdf"], []),
-        (["frobnicate", "weather", "天气"], ["天气", "weather"]),
-    ],
-)
+@cases("texts, words", lists=True)
 def test_words_in_the_glossary_are_translated_into_the_other_language(texts: list[str], words: list[str]) -> None:
     assert other_words(texts) == words
 

@@ -19,6 +19,7 @@ from navigator_kernel.skills.source.address import Source, parse_source
 from navigator_kernel.skills.source.gate import admit
 from navigator_kernel.skills.source.reading import SourceReader, open_source
 from skill_repositories import GitCount, git, make_repo, skill_text
+from tables import cases
 
 FILES = {
     "skills/pdf/SKILL.md": skill_text("pdf"),
@@ -38,16 +39,7 @@ def names(source: Source, **given: Any) -> list[str]:
 
 
 @pytest.mark.requirement("LIF-15")
-@pytest.mark.parametrize(
-    ("page", "ref", "subpath", "found"),
-    [
-        ("tree/main", "main", "", ["docx", "pdf"]),
-        ("tree/main/skills/pdf", "main", "skills/pdf", ["pdf"]),
-        ("tree/feature/new/skills", "feature/new", "skills", ["docx", "pdf"]),
-        ("blob/feature/new/skills/docx/SKILL.md", "feature/new", "skills/docx", ["docx"]),
-        ("blob/v1/skills/pdf/run.py#L1", "v1", "skills/pdf", ["pdf"]),
-    ],
-)
+@cases("page, ref, subpath, found", lists=True)
 def test_the_page_of_a_folder_or_a_file_names_the_skills_there(
     tmp_path: Path, page: str, ref: str, subpath: str, found: list[str]
 ) -> None:

@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from navigator_kernel.errors import (
-    FetchFailed,
     Refused,
-    SkillNotFound,
     UsageProblem,
 )
 from navigator_kernel.skills.catalog.receipts import folder_digest
-from navigator_kernel.values.resource import Diagnostic
 from skill_repositories import add_raw, commit, git, make_repo, skill_text, snapshot
 
 if TYPE_CHECKING:
@@ -92,11 +89,6 @@ def test_several_skills_are_installed_by_name_path_and_glob(project: Any, tmp_pa
     }
 
 
-def test_all_installs_every_skill(project: Any, tmp_path: Path) -> None:
-    answer = project.run("install", source=f"file://{make_repo(tmp_path, TWO)}", all=True)
-    assert [skill["name"] for skill in answer["skills"]] == ["alpha", "beta"]
-
-
 def test_a_skill_can_be_named_as_its_manifest_names_it(project: Any, tmp_path: Path) -> None:
     repo = make_repo(tmp_path, {"x/SKILL.md": skill_text("declared"), "y/SKILL.md": skill_text("y")})
     project.run("install", source=f"file://{repo}", skill="declared")
@@ -143,16 +135,6 @@ def test_the_database_has_every_documented_field(project: Any, tmp_path: Path) -
     )
     assert (row["tags"], row["keywords_cn"], row["category"], row["kind"]) == (["a", "b"], ["独奏"], "music", "A")
     assert (row["package_type"], row["parent"], row["installed_path"]) == ("child", "repo", ".claude/skills/solo")
-
-
-@pytest.mark.requirement("LIF-2")
-def test_a_second_identical_install_changes_nothing(project: Any, tmp_path: Path) -> None:
-    repo = make_repo(tmp_path, TWO)
-    project.run("install", source=f"file://{repo}", all=True)
-    before = snapshot(project.root)
-    answer = project.run("install", source=f"file://{repo}", all=True)
-    assert answer["changed"] is False
-    assert snapshot(project.root) == before
 
 
 def test_an_unchanged_skill_of_a_newer_commit_is_left_untouched(project: Any, tmp_path: Path) -> None:
@@ -206,32 +188,7 @@ def test_a_locally_edited_skill_is_not_replaced(project: Any, tmp_path: Path) ->
     assert (project.skills / "solo" / "SKILL.md").read_text() == "my own words"
 
 
-def test_several_skills_and_none_named_is_a_question_with_their_names(project: Any, tmp_path: Path) -> None:
-    with pytest.raises(UsageProblem) as caught:
-        project.run("install", source=f"file://{make_repo(tmp_path, TWO)}")
-    assert caught.value.data["skills"] == ["alpha", "beta"]
-    assert "alpha, beta" in caught.value.hint
-
-
 #
-def test_an_unknown_skill_is_not_found_with_suggestions(project: Any, tmp_path: Path) -> None:
-    with pytest.raises(SkillNotFound) as caught:
-        project.run("install", source=f"file://{make_repo(tmp_path, TWO)}", skill="alpa")
-    assert caught.value.exit_code == 4
-    assert caught.value.data["suggestions"] == ["alpha"]
-    assert "alpha" in caught.value.hint
-
-
-def test_a_repository_that_is_not_there_fails_with_seven(project: Any, tmp_path: Path) -> None:
-    with pytest.raises(FetchFailed) as caught:
-        project.run("install", source=f"file://{tmp_path}/nowhere")
-    assert caught.value.exit_code == 7
-    assert not project.skills.exists()
-
-
-def test_a_repository_without_skills_says_so(project: Any, tmp_path: Path) -> None:
-    with pytest.raises(SkillNotFound, match=r"no SKILL\.md"):
-        project.run("install", source=f"file://{make_repo(tmp_path, {'README.md': 'x'})}")
 
 
 def test_identical_duplicates_count_as_one(project: Any, tmp_path: Path) -> None:
@@ -248,33 +205,6 @@ def test_a_name_of_different_skills_is_a_question_with_their_paths(project: Any,
     assert caught.value.data["paths"] == ["a/twin", "b/twin"]
     project.run("install", source=f"file://{repo}", skill="b/twin")
     assert "other" in (project.skills / "twin" / "SKILL.md").read_text()
-
-
-@pytest.mark.requirement("LIF-2")
-def test_the_user_level_has_its_own_folder_and_lock(project: Any, tmp_path: Path, home: Path) -> None:
-    project.run("install", source=f"file://{make_repo(tmp_path, ONE)}", user=True)
-    assert (home / ".claude" / "skills" / "solo" / "SKILL.md").exists()
-    assert (home / ".claude" / "skills.lock.json").exists()
-    assert not (project.root / ".claude").exists()
-
-
-def test_a_finding_that_blocks_keeps_the_skill_out(maker: Any, tmp_path: Path) -> None:
-    def scan(skill: Any, contents: Any) -> list[Diagnostic]:
-        return [Diagnostic(code="bad", level="error", path="SKILL.md", message=f"{skill.name} is bad: {len(contents)}")]
-
-    project = maker(scan=scan)
-    with pytest.raises(Refused, match="solo is bad: 1") as caught:
-        project.run("install", source=f"file://{make_repo(tmp_path, ONE)}")
-    assert caught.value.data["findings"][0]["code"] == "bad"
-    assert not project.skills.exists()
-
-
-@pytest.mark.parametrize(("level", "verdict"), [("warning", "warn"), ("", "ok")])
-def test_the_receipt_keeps_the_verdict(maker: Any, tmp_path: Path, level: Any, verdict: str) -> None:
-    found = [Diagnostic(code="odd", level=level, path="SKILL.md", message="odd")] if level else []
-    project = maker(scan=lambda skill, contents: found)
-    project.run("install", source=f"file://{make_repo(tmp_path, ONE)}")
-    assert json.loads((project.inner / "solo.json").read_text())["verdict"] == verdict
 
 
 def test_nothing_of_a_fetched_repository_is_left_behind(

@@ -16,6 +16,7 @@ from navigator_kernel.skills.formats.layouts import FORMATS, detect_format, to_c
 from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.skills.formats.validate import validate
 from navigator_kernel.values.resource import SkillDef
+from tables import table
 
 SHIPPED = sorted((Path(__file__).parents[2] / ".claude" / "skills").glob("*/SKILL.md"))
 
@@ -66,15 +67,7 @@ colour = "red"
 
 prompt_version = "1"
 """
-SAMPLES = {
-    "skill": ("x", "---\nname: x\ndescription: d\nlicense: MIT\n---\n\nGo.\n"),
-    "flat": ("task_manager.md", FLAT),
-    "header": ("other.md", HEADER),
-    "command": ("fix.md", COMMAND),
-    "rule": ("style.mdc", RULE),
-    "gemini": ("review.toml", f'prompt = """\nReview {{{{args}}}}.\n"""\n{GEMINI}'),
-    "text": ("hello.md", "# Say hello\n\nSay hello to {request}.\n"),
-}
+SAMPLES = table(__file__, "SAMPLES")
 FULL = """---
 description: does: it
 Name: full

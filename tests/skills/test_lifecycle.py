@@ -1,22 +1,15 @@
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.errors import IntegrityMismatch, Refused, SkillNotFound, UsageProblem
-from navigator_kernel.skills.catalog.receipts import folder_digest
+from navigator_kernel.errors import Refused, SkillNotFound
 from navigator_kernel.skills.catalog.switches import read_switches
-from navigator_kernel.skills.install.deps import InstallDeps
-from navigator_kernel.skills.lifecycle import Lifecycle
-from skill_repositories import git, make_repo, skill_text, snapshot
+from skill_repositories import make_repo, skill_text, snapshot
 
 FILES = {
     "skills/alpha/SKILL.md": skill_text("alpha", "reads \u202etables", "license: MIT\nallowed-tools: Read, Bash\n"),
@@ -30,70 +23,11 @@ def repo(tmp_path: Path) -> Path:
     return make_repo(tmp_path, FILES)
 
 
-@pytest.mark.requirement("LIF-1")
-@pytest.mark.parametrize("partial", [True, False])
-def test_info_describes_the_skills_of_a_repository_without_installing_them(
-    project: Any, tmp_path: Path, partial: bool
-) -> None:
-    repo = make_repo(tmp_path, FILES, name="seen", partial=partial)
-    answer = project.run("info", source=f"file://{repo}")
-    assert (answer["count"], answer["commit"]) == (2, git(repo, "rev-parse", "HEAD").strip())
-    alpha, beta = answer["skills"]
-    assert (alpha["name"], alpha["description"], alpha["kind"]) == ("alpha", "reads tables", "B")
-    assert (alpha["license"], alpha["tools"], alpha["scripts"]) == ("MIT", ["Read", "Bash"], ["scripts/run.py"])
-    assert alpha["files"] == ["SKILL.md", "scripts/run.py"]
-    assert beta["kind"] == "A"
-    assert not (project.skills / "alpha").exists()
-
-
-def test_info_of_a_named_skill_shows_its_size(project: Any, repo: Path) -> None:
-    (alpha,) = project.run("info", source=f"file://{repo}", skill="alpha")["skills"]
-    assert alpha["size"] == sum(len(FILES[f"skills/alpha/{name}"].encode()) for name in ("SKILL.md", "scripts/run.py"))
-
-
-@pytest.mark.requirement("LIF-1")
-def test_info_of_an_installed_skill_shows_its_receipt(project: Any, repo: Path) -> None:
-    project.run("install", source=f"file://{repo}", skill="alpha")
-    answer = project.run("info", source="alpha")
-    assert answer["receipt"]["source"] == f"file://{repo}"
-    assert (answer["status"], answer["license"]) == ("managed", "MIT")
-    assert answer["files"] == ["SKILL.md", "scripts/run.py"]
-
-
 def test_info_says_why_a_manifest_cannot_be_used(project: Any, tmp_path: Path) -> None:
     repo = make_repo(tmp_path, {"a/SKILL.md": skill_text("a"), "b/SKILL.md": "---\nname: b\n---\n"}, name="half")
     broken = project.run("info", source=f"file://{repo}")["skills"][1]
     assert broken["name"] == "b"
     assert "no description" in broken["problems"][0]
-
-
-@pytest.mark.requirement("LIF-4")
-def test_list_marks_managed_and_unmanaged_skills(project: Any, repo: Path) -> None:
-    project.run("install", source=f"file://{repo}", skill="beta")
-    (project.skills / "mine").mkdir()
-    (project.skills / "mine" / "SKILL.md").write_text(skill_text("mine"))
-    answer = project.run("list")
-    told = [(one["name"], one["status"], one["kind"], one["level"]) for one in answer["skills"]]
-    assert told == [("beta", "managed", "A", "project"), ("mine", "unmanaged", "B", "project")]
-
-
-def test_list_marks_shipped_skills(project: Any, tmp_path: Path) -> None:
-    shipped = tmp_path / "shipped"
-    (shipped / "given").mkdir(parents=True)
-    (shipped / "given" / "SKILL.md").write_text(skill_text("given"))
-    digests = {"given": folder_digest(shipped / "given")}
-    deps = InstallDeps(writer=FolderWriter([]), clock=SystemClock(), mapping=project.mapping)
-    made = partial(
-        Lifecycle,
-        root=project.root,
-        levels={"shipped": shipped},
-        deps=deps,
-        state=project.lifecycle.state,
-        state_writer=FolderWriter([]),
-    )
-    assert made(shipped=digests).installed().skills[0].status == "shipped"
-    (shipped / "given" / "more.md").write_text("one byte of another is not what was shipped")
-    assert made(shipped=digests).installed().skills[0].status == "unmanaged"
 
 
 def test_list_goes_by_folders_and_not_by_the_database(project: Any, repo: Path) -> None:
@@ -126,23 +60,6 @@ def test_list_imports_neither_git_nor_tinydb(project: Any, repo: Path, home: Pat
     words = [sys.executable, "-c", LISTING, str(kernel), str(Path(__file__).parent), str(project.root), str(home)]
     loaded = set(subprocess.run(words, capture_output=True, check=True, text=True).stdout.split())
     assert loaded & {"git", "tinydb", "numpy", "tantivy", "asyncio"} == set()
-
-
-@pytest.mark.requirement("LIF-5")
-def test_uninstall_removes_folder_receipt_lock_entry_and_row(project: Any, repo: Path) -> None:
-    project.run("install", source=f"file://{repo}", all=True)
-    assert [one["name"] for one in project.run("uninstall", name="Alpha")["skills"]] == ["alpha"]
-    assert sorted(path.name for path in project.skills.iterdir()) == [
-        ".gitattributes",
-        ".gitignore",
-        ".navigator",
-        "beta",
-        "skills.db",
-    ]
-    assert sorted(path.name for path in project.inner.iterdir()) == ["beta.json", "lock", "locks"]
-    assert list(json.loads((project.root / "skills.lock.json").read_text())["skills"]) == ["beta"]
-    rows = json.loads((project.skills / "skills.db").read_text())["_default"].values()
-    assert [row["name"] for row in rows] == ["beta"]
 
 
 @pytest.mark.requirement("X-42")
@@ -236,67 +153,3 @@ def test_disable_and_enable_are_remembered_beside_the_skill(project: Any, repo: 
 def test_a_skill_that_is_not_installed_cannot_be_disabled(project: Any) -> None:
     with pytest.raises(SkillNotFound):
         project.run("disable", name="nothing")
-
-
-def test_verify_of_untouched_skills_is_content(project: Any, repo: Path) -> None:
-    project.run("install", source=f"file://{repo}", all=True)
-    assert [one["ok"] for one in project.run("verify")["skills"]] == [True, True]
-
-
-def test_verify_names_each_modified_missing_extra_and_mode_changed_file(project: Any, repo: Path) -> None:
-    project.run("install", source=f"file://{repo}", skill="alpha")
-    alpha = project.skills / "alpha"
-    (alpha / "SKILL.md").write_text("changed")
-    (alpha / "extra.txt").write_text("x")
-    (alpha / "scripts" / "run.py").chmod(0o755)
-    with pytest.raises(IntegrityMismatch) as caught:
-        project.run("verify")
-    (one,) = caught.value.data["skills"]
-    assert (one["modified"], one["extra"], one["mode"]) == (["SKILL.md"], ["extra.txt"], ["scripts/run.py"])
-    (alpha / "scripts" / "run.py").unlink()
-    with pytest.raises(IntegrityMismatch) as caught:
-        project.run("verify", name="alpha")
-    assert caught.value.data["skills"][0]["missing"] == ["scripts/run.py"]
-
-
-def test_verify_notices_a_file_that_became_a_link(project: Any, repo: Path) -> None:
-    project.run("install", source=f"file://{repo}", skill="alpha")
-    (project.skills / "alpha" / "SKILL.md").unlink()
-    (project.skills / "alpha" / "SKILL.md").symlink_to("/etc/hostname")
-    with pytest.raises(IntegrityMismatch):
-        project.run("verify")
-
-
-@pytest.mark.requirement("LIF-3")
-def test_search_finds_installed_skills_and_says_why(project: Any, repo: Path) -> None:
-    project.run("install", source=f"file://{repo}", all=True)
-    answer = project.run("search", query="charts")
-    assert [(one["name"], one["score"], one["reason"]) for one in answer["skills"]] == [("beta", 50, "description")]
-
-
-@pytest.mark.requirement("LIF-16")
-def test_search_counts_uses_from_the_state(project: Any, repo: Path) -> None:
-    project.run("install", source=f"file://{repo}", all=True)
-    project.lifecycle.state.mkdir(parents=True)
-    (project.lifecycle.state / "usage.json").write_text('{"uses": {"beta": 2}}')
-    assert project.run("search", query="beta")["skills"][0]["score"] == 106
-
-
-@pytest.mark.requirement("LIF-6")
-def test_every_command_works_on_its_own_if_nothing_is_installed(project: Any, repo: Path) -> None:
-    assert project.run("list")["count"] == 0
-    assert project.run("search", query="x")["count"] == 0
-    assert project.run("verify")["count"] == 0
-    assert project.run("repair")["levels"][0]["skills"] == 0
-    assert project.run("info", source=f"file://{repo}")["count"] == 2
-
-
-def test_a_missing_word_is_a_usage_problem(project: Any) -> None:
-    with pytest.raises(UsageProblem):
-        project.run("install")
-
-
-def test_every_answer_is_json(project: Any, repo: Path) -> None:
-    project.run("install", source=f"file://{repo}", all=True)
-    for operation, params in [("list", {}), ("info", {"source": "alpha"}), ("search", {"query": "a"}), ("verify", {})]:
-        assert json.loads(json.dumps(project.run(operation, **params)))

@@ -17,6 +17,7 @@ from navigator_kernel.adapters.sources.published import PublishedSource
 from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, NotFound, Refused, UsageProblem
 from navigator_kernel.skills.source.address import Source, parse_source
 from skill_repositories import skill_text
+from tables import cases
 
 
 class Shelf:
@@ -79,18 +80,7 @@ def test_bytes_that_differ_from_their_digest_are_refused(project: Any, shelf: Sh
         project.run("install", source="mcp:shelf/greet")
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"resources": "dynamic"},
-        {"resources": []},
-        {"resources": [{"uri": "skill://greet/SKILL.md"}]},
-        {"resources": [{"uri": "skill://greet/../x", "digest": f"sha256:{'0' * 64}"}]},
-        {"resources": [{"uri": "skill://wave/SKILL.md", "digest": f"sha256:{'0' * 64}"}]},
-        {"uri": "skill://../SKILL.md"},
-        {"uri": 7},
-    ],
-)
+@cases("more", lists=True)
 def test_an_odd_entry_is_left_out_with_its_reason(project: Any, shelf: Shelf, more: dict[str, Any]) -> None:
     shelf.entries[0] = shelf.entry("greet", **more)
     result = project.run("install", source="mcp:shelf", all=True)

@@ -10,16 +10,10 @@ from typing import Any
 import pytest
 
 from skill_repositories import make_repo, skill_text
+from tables import table
 
 AGENT = {"$schema": "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json", "name": "tools"}
-SERVERS = {
-    "notes": {"type": "stdio", "command": "npx", "args": ["-y", "notes server"], "env": {"KEY": "${KEY}"}},
-    "far": {"type": "streamable-http", "url": "https://example.org/mcp", "headers": {"X-Team": "a b"}},
-    "own": {"type": "stdio", "command": "./bin/server"},
-    "root": {"type": "stdio", "command": "node", "args": ["${CLAUDE_PLUGIN_ROOT}/x.js"]},
-    "old": {"type": "sse", "url": "https://example.org/sse"},
-    "bad": 7,
-}
+SERVERS = table(__file__, "SERVERS", lists=True)
 ADDED = {
     "notes": ["notes", "--env=KEY=${KEY}", "--", "npx", "-y", "notes server"],
     "far": ["far", "--header=X-Team=a b", "--url=https://example.org/mcp"],

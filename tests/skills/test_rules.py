@@ -193,17 +193,7 @@ def finding(level: Any, code: str = "bad") -> Diagnostic:
     return Diagnostic(code=code, level=level, path="SKILL.md", message="it is bad", line=1, text="x", digest="sha256:1")
 
 
-@pytest.mark.parametrize(
-    ("scan", "code", "level", "is_allowed"),
-    [
-        ("error", "bad", "error", True),
-        ("warning", "bad", "error", False),
-        ("warning", "bad", "warning", True),
-        ("warning", "not-scanned", "warning", False),
-        ("note", "bad", "warning", False),
-        ("note", "bad", "note", True),
-    ],
-)
+@cases("scan, code, level, is_allowed")
 def test_a_finding_above_the_rule_is_refused_although_the_person_accepts_it(
     maker: Any, repo: Path, rule: Ruled, scan: Any, code: str, level: str, is_allowed: bool
 ) -> None:

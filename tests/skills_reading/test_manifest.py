@@ -204,21 +204,7 @@ def test_the_namespace_is_type_and_name(type: Any) -> None:
 # Keys of other hosts
 
 
-@pytest.mark.parametrize(
-    ("lines", "key", "value"),
-    [
-        ("context: fork", "context", "fork"),
-        ("agent: Explore", "agent", "Explore"),
-        ("model: sonnet", "model", "sonnet"),
-        ("effort: high", "effort", "high"),
-        ("models: ['*.py']", "models", ["*.py"]),
-        ("argument-hint: '[file]'", "argument-hint", "[file]"),
-        ("user-invocable: false", "user-invocable", "false"),
-        ("disallowed-tools: Bash", "disallowed-tools", "Bash"),
-        ("hooks:\n  PreToolUse: x", "hooks", {"PreToolUse": "x"}),
-        ("mine: [1, {a: b}]", "mine", ["1", {"a": "b"}]),
-    ],
-)
+@cases("lines, key, value", lists=True)
 def test_a_key_that_the_kernel_does_not_know_is_kept(lines: str, key: str, value: object) -> None:
     assert meta(lines).extra == {key: value}
 

@@ -13,6 +13,7 @@ from cli.terminals import Terminal, terminal
 from models.wire_server import HELLO, Said, WireServer
 from person_state import accept
 from specialist.turns import events, of_phase_two, says
+from tables import cases
 
 pytestmark = pytest.mark.ci
 
@@ -50,17 +51,7 @@ def text(place: Place, path: str) -> str:
 
 
 @pytest.mark.requirement("JIT-12")
-@pytest.mark.parametrize(
-    ("typed", "why"),
-    [
-        (["n\n"], ""),
-        (["不同意\n"], ""),
-        (["e use words, not digits\n"], "use words, not digits"),
-        (["e\n", "use words, not digits\n"], "use words, not digits"),
-        (["e\n", "\n"], ""),
-    ],
-    ids=["n", "zh", "e reason", "e, then reason", "e without reason"],
-)
+@cases("typed, why", lists=True, ids=["n", "zh", "e reason", "e, then reason", "e without reason"])
 def test_a_denial_and_its_reason_are_sent_to_the_model_which_continues(
     writer: Place, server: WireServer, typed: list[str], why: str
 ) -> None:

@@ -55,3 +55,19 @@ def test_every_reason_that_the_stages_give_has_words(code: str, language: Any) -
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_section_has_its_documented_title_in_both_languages(key: str, title: str, language: Any) -> None:
     assert say(f"section.{key}", language).startswith(title)
+
+
+@pytest.mark.requirement("OUT-6")
+def test_the_three_lines_go_from_a_link_over_a_source_to_a_name() -> None:
+    link, source, name = say("capabilities", "en").split("\n")
+    assert ("repository" in link, "see its skills" in link) == (True, True)
+    assert ("Name a source" in source, "search for skills" in source) == (True, True)
+    assert ("Name a skill" in name, "run or uninstall" in name) == (True, True)
+
+
+@pytest.mark.requirement("OUT-4")
+def test_no_sentence_is_a_pleasantry() -> None:
+    pleasant = re.compile(
+        r"\b(?:sorry|apolog|thank|happy to|glad|great question|unfortunately)|抱歉|对不起|很高兴|感谢|不好意思"
+    )
+    assert [key for key, said in sentences().items() if pleasant.search(" ".join(said).lower())] == []

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from navigator_kernel.values.request import Session, Sticky
 from navigator_kernel.values.route import (
     Direct,
     Lifecycle,
@@ -78,22 +76,6 @@ def test_a_custom_command_or_prompt_can_be_called(tmp_path: Path, folder: str, t
 # Files
 
 
-@pytest.mark.requirement("PRE-8")
-@pytest.mark.parametrize(
-    "text", ["paint @missing.png", "/boat-painter @missing.png", "look @missing.png and @gone.txt"]
-)
-def test_a_missing_file_ends_the_matter_and_is_named(place: Routing, text: str) -> None:
-    result = place.decide(text).result
-    assert isinstance(result, Unknown)
-    assert (result.what, "missing.png" in result.name) == ("file", True)
-
-
-def test_every_missing_file_is_named_at_once(place: Routing) -> None:
-    result = place.decide("look @one.png and @two.png").result
-    assert isinstance(result, Unknown)
-    assert "one.png" in result.name and "two.png" in result.name
-
-
 # One instruction per message
 
 
@@ -129,47 +111,10 @@ def test_a_decision_has_one_kind_and_one_agent(result: Any, kind: str, agent: st
     assert (decision.kind, decision.agent) == (kind, agent)
 
 
-@pytest.mark.parametrize(
-    ("result", "expected"),
-    [
-        (Skills(names=("a", "b")), {"skills": ["a", "b"], "direct": False}),
-        (Direct(), {"skills": [], "direct": True}),
-        (NeedClarification(question="which?"), {"skills": [], "direct": False, "question": "which?"}),
-    ],
-)
-def test_phase_one_is_strictly_one_of_three(result: Any, expected: dict[str, Any]) -> None:
-    assert RouteDecision(result=result).phase_one() == expected
-
-
-@pytest.mark.parametrize("text", ["paint a boat", "hello", "/nope", "install a/b", "!ls", "mcp run files", "#x"])
-def test_a_decision_is_json(place: Routing, text: str) -> None:
-    told = json.loads(json.dumps(place.decide(text).to_dict()))
-    assert set(told) == {"kind", "entity", "candidates", "confidence", "tier", "reason"}
-
-
 @pytest.mark.requirement("COV-5", "RTE-1")
 def test_an_exact_name_is_certain(place: Routing) -> None:
     decision = place.decide("boat-painter")
     assert (decision.tier, decision.confidence) == ("exact", 1.0)
 
 
-@pytest.mark.requirement("RTE-3", "COV-6")
-def test_a_follow_up_is_one_step_to_the_same_skill(place: Routing) -> None:
-    session = Session(id="s", sticky=Sticky(agent="skills", target="boat-painter"))
-    assert place.decide("and in blue", session).result == Skills(names=("boat-painter",))
-
-
-@pytest.mark.requirement("CAN-1")
-def test_candidates_never_repeat_what_was_chosen(place: Routing) -> None:
-    decision = place.decide("paint watercolours of boats in code")
-    assert decision.entity not in decision.candidates
-
-
 # A sub-skill that is not installed
-
-
-@pytest.mark.requirement("SEN-6", "LIF-8", "COV-7")
-def test_a_known_sub_skill_is_an_order_to_install_it(place: Routing) -> None:
-    decision = place.decide("web-scraper")
-    assert decision.result == Lifecycle(operation="install", source="acme/skills", skills=("web-scraper",))
-    assert (decision.kind, decision.agent) == ("install", "worker")

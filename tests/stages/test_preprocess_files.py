@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.files.project_files import FILE_LIMIT
 from stages.messages import calls, project, take
 from tables import cases
 
@@ -51,18 +49,6 @@ def test_punctuation_around_a_path_is_not_part_of_it(root: Path, text: str) -> N
     assert found.need == text.replace("@", "")
 
 
-@pytest.mark.requirement("PRE-8")
-@pytest.mark.parametrize("name", ["missing.py", "src/missing", "no/such/file.txt"])
-def test_a_missing_file_is_named(root: Path, name: str) -> None:
-    [file] = take(root, f"look at @{name}").files
-    assert name in file.problem
-    assert file.content == ""
-
-
-def test_every_missing_file_is_named(root: Path) -> None:
-    assert [f.written for f in take(root, "@one.py @two.py @file").files if f.problem] == ["one.py", "two.py"]
-
-
 @pytest.mark.parametrize("text", ["ask @alice about it", "thanks @bob!", "@everyone hello", "@", "@ home", "a @@ b"])
 def test_an_at_mention_that_is_not_a_file_stays_text(root: Path, text: str) -> None:
     found = take(root, text)
@@ -74,50 +60,6 @@ def test_an_address_stays_text(root: Path, text: str) -> None:
     (root / "file.com").write_text("never")
     found = take(root, text)
     assert (found.cleaned_content, found.files) == (text, ())
-
-
-@pytest.mark.requirement("SAF-1")
-@pytest.mark.parametrize("written", ["../secret.txt", "/etc/hostname", "link.txt", "out/secret.txt"])
-def test_a_file_outside_the_project_is_refused_by_name(root: Path, written: str) -> None:
-    (root.parent / "secret.txt").write_text("s3cret")
-    (root / "link.txt").symlink_to(root.parent / "secret.txt")
-    (root / "out").symlink_to(root.parent)
-    [file] = take(root, f"see @{written}").files
-    assert written in file.problem and "outside" in file.problem
-    assert file.content == ""
-
-
-def test_a_link_that_stays_inside_is_followed(root: Path) -> None:
-    (root / "link.md").symlink_to("notes.md")
-    assert take(root, "see @link.md").files[0].content == "# Notes\n"
-
-
-def test_a_file_of_the_limit_is_read_and_of_a_larger_one_only_the_path_can_be_used(root: Path) -> None:
-    (root / "fits.txt").write_bytes(b"a" * FILE_LIMIT)
-    (root / "large.txt").write_bytes(b"a" * (FILE_LIMIT + 1))
-    fits, large = take(root, "@fits.txt @large.txt").files
-    assert (len(fits.content), fits.problem) == (256 * 1024, "")
-    assert (large.usable, large.content, large.path) == (True, "", root / "large.txt")
-    assert "large.txt" in large.unread and "256 KiB" in large.unread
-
-
-def test_of_a_file_that_is_not_utf8_only_the_path_can_be_used(root: Path) -> None:
-    (root / "latin.txt").write_bytes("café".encode("latin-1"))
-    [file] = take(root, "see @latin.txt").files
-    assert (file.usable, file.content) == (True, "") and "UTF-8" in file.unread
-
-
-@pytest.mark.timeout(60)
-def test_a_fifo_is_refused_and_not_waited_for(root: Path) -> None:
-    os.mkfifo(root / "pipe.txt")
-    [file] = take(root, "see @pipe.txt").files
-    assert "pipe.txt" in file.problem and "regular" in file.problem
-
-
-def test_a_folder_is_named_like_a_file(root: Path) -> None:
-    (root / "src").mkdir(exist_ok=True)
-    [folder] = take(root, "see @src/").files
-    assert (folder.folder, folder.usable, folder.path) == (True, True, root / "src")
 
 
 # Nothing is interpreted twice

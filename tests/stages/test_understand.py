@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
-from navigator_kernel.turn.answers import resume
-from navigator_kernel.turn.understand import files_in, matter, understand, understand_locally
-from navigator_kernel.values.request import Message, Session, Sticky
+from navigator_kernel.turn.understand import files_in, matter
 from navigator_kernel.values.route import (
     Complexity,
     Direct,
@@ -26,9 +23,6 @@ from navigator_kernel.values.route import (
 )
 from routing.place import Routing, routing_at, write_skills
 from tables import cases
-
-PAINT = Session(id="s", turn=1, sticky=Sticky(agent="skills", target="boat-painter"))
-SERVER = Session(id="s", turn=1, sticky=Sticky(agent="mcp", target="files"))
 
 
 @pytest.fixture
@@ -84,13 +78,6 @@ def test_the_cheapest_sure_tier_decides(place: Routing, text: str, mode: str, ti
     assert isinstance(intent.action, kind)
 
 
-@pytest.mark.requirement("PRE-22")
-def test_an_instruction_is_understood_without_a_router(place: Routing) -> None:
-    nobody = None
-    intent = understand_locally(place.request("/boat-painter a"), Session(id="s"), nobody)  # type: ignore[arg-type]  # never asked
-    assert intent.action == Skills(names=("boat-painter",), arguments=("a",), direct_call=True)
-
-
 @pytest.mark.requirement("PRE-20")
 @pytest.mark.parametrize(
     ("text", "words"),
@@ -108,72 +95,7 @@ def test_complexity_is_simple_medium_or_complex(place: Routing, length: int, com
     assert place.intent("zq " * (length // 3)).complexity == complexity
 
 
-@pytest.mark.requirement("PRE-1", "INT-1")
-def test_the_async_door_yields_the_same_intent(place: Routing) -> None:
-    request = place.request("paint watercolours of boats")
-    intent = asyncio.run(understand(request, Session(id="s"), place.router))
-    assert intent == understand_locally(request, Session(id="s"), place.router)
-
-
 # Follow-ups (SEN-7, X-12)
-
-
-@pytest.mark.requirement("SEN-7")
-@cases("text")
-def test_a_follow_up_goes_back_to_the_same_skill(place: Routing, text: str) -> None:
-    assert resume(Message(text=text), PAINT).outcome == "follow_up"
-    intent = place.intent(text, PAINT)
-    assert (intent.tier, intent.entity) == ("session", "boat-painter")
-
-
-@pytest.mark.requirement("SEN-7")
-@pytest.mark.parametrize(
-    "text", ["write a song about rain", "I would like to know which of the two theories of light is the older one"]
-)
-def test_another_matter_does_not_go_back(place: Routing, text: str) -> None:
-    assert place.intent(text, PAINT).tier == "retrieval"
-
-
-@pytest.mark.requirement("SEN-7")
-def test_another_skill_that_is_clearly_meant_releases(place: Routing) -> None:
-    assert place.intent("write a song", PAINT).entity == "song-writer"
-
-
-@pytest.mark.requirement("SEN-7")
-@pytest.mark.parametrize(
-    "text", ["/song-writer", "run skill_manager list", "song-writer", "!ls", "#flow", "install a/b"]
-)
-def test_a_new_explicit_command_releases(place: Routing, text: str) -> None:
-    assert place.intent(text, PAINT).tier in {"syntax", "exact"}
-
-
-@pytest.mark.requirement("SEN-7")
-@cases("text")
-def test_a_release_word_frees_the_session(text: str) -> None:
-    found = resume(Message(text=text), PAINT)
-    assert (found.topic, found.session.sticky) == ("released", None)
-
-
-@pytest.mark.parametrize("text", ["停止服务的命令是什么", "unstoppable", "stop words: remove them from notes.txt"])
-def test_a_release_word_inside_a_sentence_does_not_release(text: str) -> None:
-    assert resume(Message(text=text), PAINT).topic != "released"
-
-
-def test_without_a_last_skill_nothing_is_a_follow_up(place: Routing) -> None:
-    assert place.intent("and in blue").tier == "retrieval"
-
-
-@pytest.mark.requirement("SEN-7")
-@pytest.mark.parametrize("text", ["and the tools", "now read file:///b.txt"])
-def test_a_follow_up_of_an_mcp_task_goes_back_to_mcp(place: Routing, text: str) -> None:
-    action = place.intent(text, SERVER).action
-    assert isinstance(action, Mcp)
-    assert action.server == "files"
-
-
-def test_a_skill_that_is_gone_is_not_followed(place: Routing) -> None:
-    gone = Session(id="s", sticky=Sticky(agent="skills", target="gone-by-now"))
-    assert place.decide("and in blue", gone).kind == "direct"
 
 
 # Files that the message names

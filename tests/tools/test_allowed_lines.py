@@ -15,29 +15,7 @@ def programs(line: str) -> list[str]:
     return [command.words[0].text for command in commands_in(line)]
 
 
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("python x.py", ["python"]),
-        ("python -c 'print(1); import os' \"a b\" # curl", ["python"]),
-        ("python x.py;curl y", ["python", "curl"]),
-        ("a|b||c&&d&e\nf", ["a", "b", "c", "d", "e", "f"]),
-        ("a|&b 2>&1 >/dev/null <<<curl", ["a", "b"]),
-        ('a $(b `c` "$(d)") > >(e) <(f)', ["c", "d", "b", "e", "f", "a"]),
-        ("a \"x $(b 'y)') z\" && (c; d)", ["b", "a", "c", "d"]),
-        ("! time a", ["a"]),
-        ("a \\\n b", ["a"]),
-        ("a <<'E' | b\ncurl $(curl)\nE\nc", ["a", "b", "c"]),
-        ("a <<-E\nx\n\tE\nb", ["a", "b"]),
-        ("a 'b\nc' \"d\ne\"", ["a"]),
-        ("a <<'E'\n\tE\npython 'x\nE\ncurl 'y'", ["a", "curl"]),
-        ("py'th'on\"3\" x", ["python3"]),
-        ("a # b\nc", ["a", "c"]),
-        ("a x#y; b", ["a", "b"]),
-        ("git log --format='%h'", ["git"]),
-        ('a {b,c} *.py ~/x $HOME "$1 ${x} 5$"', ["a"]),
-    ],
-)
+@cases("line, found", lists=True)
 def test_every_command_of_a_line_is_found(line: str, found: list[str]) -> None:
     assert programs(line) == found
 

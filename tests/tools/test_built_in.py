@@ -127,18 +127,7 @@ def test_a_listing_of_the_project_leaves_out_secrets_and_the_kernels_files(box: 
     assert "TOKEN" not in box.agreed("grep", pattern="TOKEN", path=str(box.root)).text
 
 
-@pytest.mark.parametrize(
-    ("pattern", "found"),
-    [
-        ("*.md", ["SKILL.md", "references/colors.md"]),
-        ("references/*", ["references/colors.md"]),
-        ("**/colors.*", ["references/colors.md"]),
-        ("scripts/**", ["scripts/hello.py", "scripts/make.sh"]),
-        ("*/*.[ps][yh]", ["scripts/hello.py", "scripts/make.sh"]),
-        ("", ["(no file matches)"]),
-        ("/", ["(no file matches)"]),
-    ],
-)
+@cases("pattern, found", lists=True)
 def test_names_are_matched_as_a_shell_matches_them(box: Toolbox, pattern: str, found: list[str]) -> None:
     assert box.call("glob", pattern=pattern).text.splitlines() == found
 

@@ -15,7 +15,7 @@ from navigator_kernel.adapters.processes import line_diff
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.values.chat import ToolCall
 from navigator_kernel.values.rights import EVERYWHERE, by_option
-from tables import table
+from tables import cases, table
 from tools.bench_of_tools import Toolbox, toolbox
 
 pytestmark = pytest.mark.requirement("JIT-12")
@@ -182,19 +182,7 @@ def test_an_edit_keeps_the_line_ends_of_the_file(box: Toolbox, before: bytes, ol
     assert not answer.failed and (box.workspace / "a.txt").read_bytes() == after
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
-    [
-        ("write", {"file_path": "a.txt", "content": None}, "content must be text"),
-        ("write", {"file_path": None, "content": "x"}, "file_path must be text"),
-        ("edit", {"file_path": "a.txt", "old_string": None, "new_string": "x"}, "old_string must be text"),
-        ("edit", {"file_path": "a.txt", "old_string": "x", "new_string": None}, "new_string must be text"),
-        ("read", {"file_path": None}, "file_path must be text"),
-        ("glob", {"pattern": None}, "pattern must be text"),
-        ("grep", {"pattern": None}, "pattern must be text"),
-        ("run", {"command": None, "argv": ["echo", None]}, "argv must be a list of texts"),
-    ],
-)
+@cases("tool, arguments, said", lists=True)
 def test_null_as_a_required_argument_is_refused(box: Toolbox, tool: str, arguments: dict[str, Any], said: str) -> None:
     answer = box.call(tool, **arguments)
     assert answer.failed and said in answer.text and not (box.workspace / "a.txt").exists()

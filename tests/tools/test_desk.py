@@ -104,12 +104,6 @@ def test_a_skill_sees_what_it_declares_and_nothing_else() -> None:
     assert offered(held, work()) == ["look_up"]
 
 
-@pytest.mark.requirement("JIT-5")
-def test_the_same_skill_and_policy_make_the_same_tools() -> None:
-    held = desk(Tool("row"), Tool("sail"))
-    assert [held.offered(work("sail", "row")) for _ in range(3)] == [held.offered(work("sail", "row"))] * 3
-
-
 def directly(*tools: Tool, policy: Policy | None = None, book: ConsentStore | None = None) -> GuardedTools:
     """Guarded tools of servers for messages without a skill."""
     return replace(
@@ -134,50 +128,6 @@ def test_there_a_tool_that_only_reads_asks_once_data_could_leave_with_the_call()
         with pytest.raises(ConsentNeeded, match="send them out"):
             call(held, order, "look", at="sky")
     assert not call(held, WORK, "inside").failed and look.ran == [{"at": "sea"}]
-
-
-@pytest.mark.requirement("JIT-12")
-def test_there_every_other_tool_asks_each_time() -> None:
-    send, book = Served("send", confirm="Call send?", only_reads=False), no_consents()
-    held = directly(send, book=book)
-    with pytest.raises(ConsentNeeded) as caught:
-        call(held, WORK, "send", to="Ann")
-    book.allow("run-1", caught.value.data["subject"], once=True)
-    assert not call(held, WORK, "send", to="Ann").failed
-    with pytest.raises(ConsentNeeded):
-        call(held, WORK, "send", to="Bob")
-    assert send.ran == [{"to": "Ann"}]
-
-
-@pytest.mark.requirement("SAF-2")
-@pytest.mark.parametrize(
-    "policy",
-    [
-        Policy(skills={"": frozenset({"mcp"})}),
-        Policy(skills={"": frozenset({"tool:look"})}),
-        Policy(deny=frozenset({"mcp"})),
-        Policy(deny=frozenset({"tool:*"})),
-    ],
-)
-def test_the_persons_policy_takes_them_away(policy: Policy) -> None:
-    held = directly(Served("look"), policy=policy)
-    assert "look" not in offered(held, WORK) and call(held, WORK, "look").failed
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [
-        Policy(deny=frozenset({"tool:sink"})),
-        Policy(deny=frozenset({"tool:si*"})),
-        Policy(skills={"sailor": frozenset({"tool:sink"})}),
-    ],
-)
-def test_a_tool_denied_by_policy_is_neither_offered_nor_called(policy: Policy) -> None:
-    sink, record = Tool("sink"), Record()
-    held = desk(sink, Tool("row"), policy=policy, record=record)
-    assert offered(held, work("sink", "row")) == ["look_up", "row"]
-    assert (call(held, work("sink"), "sink").failed, sink.ran) == (True, [])
-    assert [event for event, _ in record.entries] == ["refused"]
 
 
 @pytest.mark.requirement("JIT-12", "SAF-1")

@@ -11,6 +11,7 @@ import pytest
 from navigator_kernel.adapters.models.calls import is_note, meant, read_arguments, unpacked
 from navigator_kernel.tools.built_in import specs
 from navigator_kernel.values.chat import ToolCall, ToolSpec
+from tables import cases
 
 OWN = specs("en", ("example.org",))
 SKILL = ToolSpec(name="skill", description="", schema={"properties": {"name": {"type": "string"}}})
@@ -134,22 +135,7 @@ def test_a_tool_of_another_kind_keeps_its_own_arguments() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("", {}),
-        ("null", {}),
-        ('{"a": [1, 2,], }', {"a": [1, 2]}),
-        ('{"a": "x,]"}', {"a": "x,]"}),
-        ('```json\n{"a": 1}\n```', {"a": 1}),
-        ('"{\\"a\\": 1}"', {"a": 1}),
-        ('{"a": "two\nlines"}', {"a": "two\nlines"}),
-        ("[1]", None),
-        ('{"a": 1', None),
-        ('{"a": NaN}', None),
-        ("rm -rf /", None),
-    ],
-)
+@cases("text, wanted", lists=True)
 def test_arguments_are_repaired_only_where_the_intent_is_certain(text: str, wanted: object) -> None:
     assert read_arguments(text) == wanted
 

@@ -10,6 +10,7 @@ import pytest
 from navigator_kernel.bootstrap import places, roots
 from navigator_kernel.turn.workflow import COMMAND, answer, is_orchestrated
 from navigator_kernel.values.packet import Meta, Report
+from tables import cases
 from workflows.project import packets, project_in, put_skill, talk_in
 
 if TYPE_CHECKING:
@@ -80,16 +81,7 @@ def test_a_need_of_one_step_gets_a_plan_too(talk: Talk) -> None:
 
 
 @pytest.mark.requirement("CMD-6")
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"/master-orchestrator 需求理解：{NEED_ZH}",
-        f"/master-orchestrator 需求理解: {NEED_ZH}",
-        f"/master_orchestrator --verbose 需求理解：{NEED_ZH}",
-        f"需求理解：/master-orchestrator {NEED_ZH}",
-        f"/master-orchestrator {NEED_ZH}",
-    ],
-)
+@cases("text")
 def test_the_prefix_is_not_part_of_the_need(talk: Talk, text: str) -> None:
     reply = talk.say(text)
     assert skills_of(reply) == ["shout-loud", "count-terms"]

@@ -104,24 +104,7 @@ def test_connecting_words_inside_what_a_skill_is_given_split_nothing(place: Rout
 
 
 @pytest.mark.requirement("COV-6")
-@pytest.mark.parametrize(
-    ("text", "inputs"),
-    [
-        (
-            "run sum-column on @data.csv and then run sum-column on @more.csv",
-            ("run sum-column on @data.csv", "run sum-column on @more.csv"),
-        ),
-        (
-            "用 sum-column 处理 @data.csv，然后用 sum-column 处理 @more.csv",
-            ("用 sum-column 处理 @data.csv", "用 sum-column 处理 @more.csv"),
-        ),
-        (
-            'run count-words on "to be" and then run count-words on "or not"',
-            ('run count-words on "to be"', 'run count-words on "or not"'),
-        ),
-    ],
-    ids=["files", "files-zh", "texts"],
-)
+@cases("text, inputs", ids=["files", "files-zh", "texts"])
 def test_one_skill_for_different_things_is_several_steps(place: Routing, text: str, inputs: tuple[str, ...]) -> None:
     assert tuple(step.input for step in steps(place, text)) == inputs
 

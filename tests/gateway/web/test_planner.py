@@ -299,22 +299,6 @@ def test_a_token_that_only_reads_sees_the_tasks_and_no_buttons_to_change_them(
     expect(page.get_by_role("checkbox", name="Done: Only seen")).to_be_disabled()
 
 
-@pytest.mark.parametrize("width", [360, 2560])
-def test_nothing_is_wider_than_the_window(open_page: Opener, served: Served, width: int) -> None:
-    post(served, "/api/tasks", title=f"{'long' * 60} {width}", start_time="2031-05-06T01:30:00Z", priority=5)
-    page = open_page("/planner")
-    page.set_viewport_size({"width": width, "height": 800})
-    for tab in ("Notes", "Projects", "Tasks"):
-        page.get_by_role("tab", name=tab).click()
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert (
-            page.evaluate(
-                "(() => { const m = document.querySelector('main'); return m.scrollWidth - m.clientWidth })()"
-            )
-            <= 0
-        )
-
-
 def test_a_missing_package_is_reported_with_the_command_that_installs_it(
     browser: Browser, person: Person, tmp_path: Path
 ) -> None:

@@ -231,16 +231,3 @@ def test_a_lesser_token_sees_what_it_may(open_page: Opener, skills: Path, role: 
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_label("Text")).not_to_be_editable()
     expect(dialog.get_by_role("button", name="Save")).to_have_count(0)
-
-
-@pytest.mark.parametrize("width", [360, 2560])
-def test_nothing_is_wider_than_the_window(open_page: Opener, skills: Path, width: int) -> None:
-    workflow_file(skills, "a" * 80, COUNT)
-    page = open_page("/workflows")
-    page.set_viewport_size({"width": width, "height": 800})
-    expect(page.get_by_text("a" * 80).first).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert (
-        page.evaluate("(() => { const m = document.querySelector('main'); return m.scrollWidth - m.clientWidth })()")
-        <= 0
-    )
