@@ -254,10 +254,21 @@ def test_completion_prints_a_script_for_navigator(here: Place, shell: str) -> No
     assert here.json("completion", shell)["script"].strip() == script.strip()
 
 
+def test_completion_offers_the_commands(here: Place) -> None:
+    asked = {"_NAVIGATOR_COMPLETE": "bash_complete", "COMP_WORDS": "navigator sk", "COMP_CWORD": "1"}
+    done = here.run(env=asked)
+    assert "plain,skill" in done.out
+
+
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["-h"], *([name, "-h"] for name in COMMANDS)])
 def test_help_and_version_end_well(here: Place, words: list[str]) -> None:
     out = here.said(*words)
     assert __version__ in out if words == ["--version"] else "Usage: navigator" in out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(here: Place, name: str) -> None:
+    assert here.said(name, "--help").startswith(f"Usage: navigator {name}")
 
 
 @pytest.mark.parametrize("group", GROUPS)

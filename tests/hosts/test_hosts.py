@@ -13,6 +13,7 @@ import yaml
 from jsonschema import validate
 
 from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.errors import KernelError
 from navigator_kernel.hosts import jsonc
 from navigator_kernel.hosts.hosts import Host, hiding, hosts
 from navigator_kernel.hosts.install import Change, Installer
@@ -134,6 +135,18 @@ def test_a_server_that_was_added_below_ours_stays_with_its_comment(tmp_path: Pat
     machine.uninstall(machine.host(host))
     assert "// theirs" in entry.file.read_text()
     assert jsonc.parse(entry.file.read_text()).value == {entry.keys[0]: {"other": {"command": "x"}}}
+
+
+@pytest.mark.parametrize(("host", "name", "text", "code"), CASES["LEFT"])
+def test_a_file_that_cannot_be_edited_safely_is_left_alone(
+    tmp_path: Path, host: str, name: str, text: str, code: int
+) -> None:
+    machine = Machine(tmp_path)
+    machine.write(name, text.encode())
+    with pytest.raises(KernelError) as raised:
+        machine.install(machine.host(host))
+    assert (raised.value.exit_code, bool(raised.value.hint)) == (code, True)
+    assert machine.files() == {name: text.encode()}
 
 
 def test_an_entry_to_which_the_host_added_settings_counts_as_ours(tmp_path: Path) -> None:

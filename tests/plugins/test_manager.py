@@ -100,6 +100,11 @@ def test_a_hook_that_returns_a_coroutine_is_refused() -> None:
     ]
 
 
+def test_a_hook_that_has_nothing_to_say_is_left_out() -> None:
+    plugins = loaded(Silent(), Good())
+    assert ([name for name, _ in plugins.all(HOOK, Path("/p"))], plugins.failures) == (["good-1"], [])
+
+
 def test_the_first_registered_wins() -> None:
     class Says:
         def __init__(self, word: Any) -> None:
@@ -122,6 +127,20 @@ def test_a_hook_with_a_wrong_signature_is_a_failure_to_load() -> None:
     plugins = loaded(Wrong(), Good())
     assert failed(plugins) == [("wrong-0", "load")]
     assert [name for name, _ in plugins.all(HOOK, Path("/p"))] == ["good-1"]
+
+
+def test_a_plugin_that_failed_to_load_is_not_listed_as_loaded() -> None:
+    class Wrong:
+        @hookimpl
+        def kernel_register_sources(self, folder: Path) -> list[Path]:
+            return [folder]
+
+    assert loaded(Wrong(), Good()).names() == ["good-1"]
+
+
+def test_each_manager_has_its_own_plugins() -> None:
+    loaded(Good())
+    assert loaded().names() == []
 
 
 # tracing
@@ -212,6 +231,11 @@ def test_an_entry_point_may_name_an_object_of_a_module(install: Any) -> None:
 
 def cached(folder: Path) -> list[tuple[str, str]]:
     return [one[:2] for one in entry_points(folder / "plugins.json", lambda: FolderWriter([folder]))]
+
+
+def test_an_installed_plugin_is_found(tmp_path: Path, install: Any) -> None:
+    name = install("")
+    assert (name, name) in cached(tmp_path / "cache")
 
 
 def test_the_list_comes_from_the_cache_while_the_environment_stands_still(tmp_path: Path, install: Any) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,19 @@ def test_a_file_that_is_a_link_or_no_text_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "s" / "requirements.txt").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(NotLoadable, match="UTF-8"):
         declared(held)
+
+
+@pytest.mark.parametrize("unit", ["a,", "a[,", "- ", "a ", "(", "a;", "#/// ", "--hash=", "a.", ">=1,", "\\\n", "a@"])
+def test_hostile_text_takes_no_time(tmp_path: Path, unit: str) -> None:
+    started = time.process_time()
+    text = (unit * BYTES_LIMIT)[:BYTES_LIMIT]
+    lines = "# /// script\n" + f"# {unit}\n".replace("\\\n", "") * (SCRIPT_LIMIT // (len(unit) + 3) - 10)
+    for given in (skill(tmp_path / "a", text), skill(tmp_path / "b", file=text), skill(tmp_path / "c", script=lines)):
+        try:
+            declared(given)
+        except (NotLoadable, Refused):
+            continue
+    assert time.process_time() - started < 2
 
 
 def test_a_name_is_for_packages_and_interpreter_in_any_order(tmp_path: Path) -> None:

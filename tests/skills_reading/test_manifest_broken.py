@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -197,3 +198,24 @@ def test_no_bytes_raise_anything_else(data: bytes) -> None:
 def test_no_frontmatter_raises_anything_else(text: str) -> None:
     with suppress(NotLoadable):
         read(f"---\nname: x\ndescription: d\n{text}\n---\nGo.\n")
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\n" + "a: " * 15_000 + "\n---\nGo.\n",
+        "---\n" + "a b " * 15_000 + "\n---\nGo.\n",
+        "k" * 500_000,
+        "# " + "x: y" * 100_000,
+        "---\nname: x\ndescription: d\n---\n" + "## a\n" * 60_000,
+        "---\nname: x\ndescription: d\n---\n" + "```\n## a\n" * 40_000,
+        "---\nname: x\ndescription: d\nallowed-tools: " + "Bash(" * 10_000 + "\n---\n",
+    ],
+    ids=["colons", "words", "one-word", "title", "headings", "fences", "parentheses"],
+)
+def test_no_text_takes_long(text: str) -> None:
+    began = time.process_time()
+    with suppress(NotLoadable):
+        read(text)
+    assert time.process_time() - began < 3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from navigator_kernel.language.orders import has_own_object, is_order
@@ -81,6 +83,14 @@ def test_an_order_begins_with_an_imperative(word: str) -> None:
 )
 def test_a_question_a_statement_or_a_noun_phrase_is_not_an_order(said: str) -> None:
     assert not is_order(said)
+
+
+@pytest.mark.parametrize("piece", ["then ", "请", "and then ", "1. a ", "“", "first, ", "再", "the a an some to "])
+def test_no_text_takes_long(piece: str) -> None:
+    """Patterns that scan the same text again and again would take minutes here."""
+    began = time.process_time()
+    split((piece * 4_000)[:4_000])
+    assert time.process_time() - began < 2
 
 
 # Messages with sentences around what they ask for
