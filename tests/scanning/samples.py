@@ -1,26 +1,26 @@
-"""All sample skills: skills that harm a host that trusts them, and honest skills that look harmful.
-
-Each malicious sample was seen to do its harm, and no honest one to do any, by a host that obeys every file and every
-word of a skill, in a box with stand-ins for the network: commit 61d61898 has that host and its box.
-"""
+"""The class of sample skills, with short ways to write one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
+Content = str | bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One skill. `harm` has the kinds of harm that it does to a host that trusts it, none for an honest one."""
+    """One skill. `how` names the steps that the unguarded host takes with it (`unguarded.STEPS`), joined by `+`; `harm`
+    the kinds of harm (`harms.KINDS`) that they do, none for a benign one; `needs` programs that the machine may
+    lack."""
 
     name: str
     category: str
     files: Mapping[str, bytes] = field(repr=False)
+    how: str
     harm: frozenset[str] = frozenset()
+    needs: tuple[str, ...] = ()
 
     def lay(self, folder: Path) -> Path:
         """Writes the skill's files below `folder` and returns the skill's own folder."""
@@ -32,20 +32,37 @@ class Sample:
         return top
 
 
-def read(name: str) -> tuple[Sample, ...]:
-    rows = yaml.load(Path(__file__).with_name(name).read_bytes(), yaml.CSafeLoader)
-    return tuple(
-        Sample(
-            name=row["name"],
-            category=row["category"],
-            files={
-                path: content if isinstance(content, bytes) else content.encode()
-                for path, content in row["files"].items()
-            },
-            harm=frozenset(row.get("harm", "").split()),
-        )
-        for row in rows
-    )
+def as_bytes(content: Content) -> bytes:
+    return content if isinstance(content, bytes) else content.encode()
 
 
-MALICIOUS, BENIGN = read("malicious.yaml"), read("benign.yaml")
+def manifest(name: str, description: str, body: Content, head: str = "") -> bytes:
+    """The SKILL.md; `head` is further lines of its metadata."""
+    start = f"---\nname: {name}\ndescription: {description}\n{head}---\n\n"
+    return start.encode() + as_bytes(body)
+
+
+Maker = Callable[..., Sample]
+
+
+def of(category: str, *, how: str = "everything", harm: str = "") -> Maker:
+    """Returns a maker of samples of one category, from name, description, body of SKILL.md, and other files by path."""
+    usual_way, usual_harm = how, harm
+
+    def make(
+        name: str,
+        description: str,
+        body: Content,
+        files: Mapping[str, Content] | None = None,
+        *,
+        how: str = "",
+        harm: str = "",
+        head: str = "",
+        needs: tuple[str, ...] = (),
+    ) -> Sample:
+        held = {"SKILL.md": manifest(name, description, body, head)}
+        held |= {path: as_bytes(content) for path, content in (files or {}).items()}
+        kinds = frozenset((harm or usual_harm).split())
+        return Sample(name=name, category=category, files=held, how=how or usual_way, harm=kinds, needs=needs)
+
+    return make

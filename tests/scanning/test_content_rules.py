@@ -15,8 +15,8 @@ from navigator_kernel.skills.scan.context import Passage, passages
 from navigator_kernel.skills.scan.rule import Hit, Rule, rules
 from navigator_kernel.text import clean
 from navigator_kernel.values.receipt import FILE_LIMIT, NOT_SCANNED, Verdict
+from scanning.corpus import BENIGN, MALICIOUS
 from scanning.malice import RESEMBLE_HONEST_SKILLS
-from scanning.samples import BENIGN, MALICIOUS
 from tables import cases, table
 
 if TYPE_CHECKING:

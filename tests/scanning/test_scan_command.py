@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from cli.support import CONSOLE, Done, Place, below, place_in, type_a
-from scanning.samples import BENIGN, MALICIOUS, Sample
+from scanning.corpus import BENIGN, MALICIOUS
+from scanning.samples import Sample
 from skill_repositories import add_raw, make_repo, skill_text, snapshot
 from tables import cases
 
