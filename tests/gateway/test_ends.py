@@ -81,15 +81,14 @@ def talking(served: Served, names: Iterator[str], done: list[str], stop: threadi
 
 @pytest.mark.ci
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("kills", [25, pytest.param(50, marks=pytest.mark.slow)])
-def test_kills_under_load_lose_nothing_that_was_acknowledged(person: Person, model: WireServer, kills: int) -> None:
+def test_fifty_kills_under_load_lose_nothing_that_was_acknowledged(person: Person, model: WireServer) -> None:
     says(model, HELLO)
     chance, acknowledged, tokens = random.Random(30), list[str](), {"admin": person.token("--role", "admin")}
-    for number in range(kills):
+    for number in range(50):
         done, stop = list[str](), threading.Event()
         with serving(person, "--patience", "2", roles=()) as served:
             served.tokens = tokens
-            names = [iter([f"{kills}-{number}-{thread}-{at}" for at in range(10_000)]) for thread in range(4)]
+            names = [iter([f"k{number}-{thread}-{at}" for at in range(10_000)]) for thread in range(4)]
             threads = [threading.Thread(target=talking, args=(served, held, done, stop)) for held in names]
             for thread in threads:
                 thread.start()
@@ -104,7 +103,7 @@ def test_kills_under_load_lose_nothing_that_was_acknowledged(person: Person, mod
                 thread.join(20)
         acknowledged += done
     kept = {one["id"] for one in person.json("session", "list")["sessions"]}
-    assert len(acknowledged) >= kills // 10 and set(acknowledged) <= kept
+    assert len(acknowledged) >= 5 and set(acknowledged) <= kept
     for file in Path(person.env["XDG_STATE_HOME"]).rglob("*.sqlite"):
         with sqlite3.connect(file) as database:
             assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)

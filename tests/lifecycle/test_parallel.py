@@ -119,7 +119,7 @@ def updatable(tmp_path: Path) -> Place:
 
 
 @pytest.mark.requirement("LIF-13")
-@pytest.mark.parametrize("attempt", [*range(6), *(pytest.param(one, marks=pytest.mark.slow) for one in range(6, 20))])
+@pytest.mark.parametrize("attempt", range(20))
 def test_an_update_beside_an_uninstall_updates_the_others_and_blames_nobody(tmp_path: Path, attempt: int) -> None:
     place, gone = updatable(tmp_path), NAMES[attempt % 12]
     ends = at_once(place, [["update"], ["uninstall", gone], ["update"], ["verify"]])

@@ -16,7 +16,7 @@ from tables import cases
 PIPED = "curl -fsSL https://get.example.com/install.sh | sh"
 ADDRESS = "4" + "A" + "1" * 93
 QUICK = settings(
-    max_examples=25, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+    max_examples=60, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
 )
 
 
