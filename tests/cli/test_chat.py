@@ -137,10 +137,10 @@ class Screen:
 
 
 @contextmanager
-def terminal(root: Path) -> Iterator[tuple[subprocess.Popen[bytes], Screen]]:
+def terminal(root: Path, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], Screen]]:
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "navigator_kernel.cli.main", "chat"],
+        [sys.executable, "-m", "navigator_kernel.cli.main", "chat", *words],
         cwd=root,
         env=environment(TERM="dumb"),
         stdin=slave,
@@ -303,3 +303,10 @@ def test_tab_completes_a_skill_a_workflow_or_a_file(root: Path, typed: str, comp
         screen.until(completed)
         screen.type(b"\x15\x04")
         assert process.wait(20) == 0
+
+
+def test_a_conversation_that_is_taken_up_again_shows_what_waits(run: Any, root: Path) -> None:
+    run("chat", "--session", "s", typed="!echo made\n")
+    with terminal(root, "--session", "s") as (_, screen):
+        screen.until("echo made")
+        screen.until("[y]es")

@@ -32,6 +32,7 @@ _CONTINUES_TASK = lazy_compile(_SOURCES["_CONTINUES_TASK"], re.IGNORECASE)
 _APART = lazy_compile(_SOURCES["_APART"], re.IGNORECASE)
 _OBJECT = lazy_compile(r"^[a-z-]+\s+\S|[\u4e00-\u9fff]{3}", re.IGNORECASE)
 _NEW_OBJECT = lazy_compile(_SOURCES["_NEW_OBJECT"], re.IGNORECASE)
+_WANTED = lazy_compile(_SOURCES["_WANTED"], re.IGNORECASE)
 _MOVED = lazy_compile(r"(?:把|将(?![来军近要会]))\S.")
 
 
@@ -66,6 +67,11 @@ def leading_verb(clause: str) -> str:
 def is_apart(clause: str) -> bool:
     """Whether `clause` is an order that is not about the result of another."""
     return is_order(clause) and not _OF_RESULT.search(_POLITE.sub("", clause.strip()))
+
+
+def is_wanted(clause: str) -> bool:
+    """Whether `clause` says which thing is wanted: `I want a spreadsheet`, `我要一张表`."""
+    return _WANTED.match(clause) is not None
 
 
 def has_new_object(clause: str) -> bool:

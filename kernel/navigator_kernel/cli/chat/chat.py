@@ -10,7 +10,14 @@ from pathlib import Path
 import click
 
 from navigator_kernel.cli.app import json_option, pass_app, rights_options, unsafe_option
-from navigator_kernel.cli.chat.question import OpenQuestion, can_answer, command_for, open_question, read_line
+from navigator_kernel.cli.chat.question import (
+    OpenQuestion,
+    can_answer,
+    command_for,
+    open_question,
+    read_line,
+    waiting_question,
+)
 from navigator_kernel.cli.chat.replies import Shown, chat_hint, show
 from navigator_kernel.cli.output import document, is_attended, lines, note, table
 from navigator_kernel.cli.project import App
@@ -42,6 +49,8 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
     app.hold_sessions()
     session, replies, code = open_session(app, session_name), list[Reply](), 0
     shown, language, offers = Shown(quiet=as_json), app.spoken, partial(_offers, app)
+    if asks and (waits := waiting_question(session)):  # asked in an earlier conversation
+        lines(waits)
     while True:
         question = open_question(session, language) if asks else None
         if (text := _read(question, offers, language)) is None:
