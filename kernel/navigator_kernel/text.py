@@ -143,6 +143,12 @@ def language_of(text: str) -> Language:
     return "zh" if han and han >= len(_LATIN_WORD.findall(_FILE_NAME.sub(" ", text))) else "en"
 
 
+def has_words(text: str) -> bool:
+    """Whether the text has words of a language, not only names of files or skills, numbers and signs."""
+    plain = _FILE_NAME.sub(" ", lazy_compile(r"(?<!\S)[/@#!]\S+").sub(" ", text))
+    return _CJK.search(plain) is not None or _LATIN_WORD.search(plain) is not None
+
+
 def fold(name: str) -> str:
     """The form in which names are compared: NFKC, lower case, `_` and space as `-` (X-29)."""
     folded = name if name.isascii() else unicodedata.normalize("NFKC", name)

@@ -897,6 +897,8 @@ def _after_run(found: _Found, state: OpenState) -> Reading:
     manner = any(piece.signs & {"manner"} for clause in found.clauses for piece in clause.pieces)
     if "topic" in marks and content:
         return Reading(outcome="other")
+    if found.text.isdigit() and not state.asked:
+        return Reading(outcome="nothing")
     if _CALLED_AGAIN.match(found.text) or (state.works and _GOES_ON.match(found.text)):
         return Reading(outcome="follow_up")
     if state.asked and not marks & {"undo", "thanks", "blame", "stop"} and len(content.split()) <= 6 and not found.asks:

@@ -218,8 +218,9 @@ def _on_approval(message: Message, session: Session, approval: PendingApproval, 
     free = _answered(session)
     base = Resumed(message=message, session=free, outcome=reading.outcome, subject=approval.subject)
     outcome = reading.outcome
-    if reading.wish and not (outcome == "no_with_reason" and asks_for_model(approval)):  # a model can do it instead
-        base = replace(base, message=replace(message, text=reading.wish), declined=True, workflow=approval.workflow)
+    asks_model = outcome == "no_with_reason" and asks_for_model(approval)  # which is told the reason
+    if not asks_model and (wish := reading.wish or _corrected(approval, reading)):
+        base = replace(base, message=replace(message, text=wish), declined=True, workflow=approval.workflow)
         asked = approval.question or approval.subject
         return replace(base, outcome="other", session=replace(free, sticky=None), withdrawn=asked)
     if outcome == "undo" and approval.subject.startswith(UNDO):
@@ -330,6 +331,15 @@ def _aside(
     if reading.outcome in _DROPS and resumed.outcome != "other":
         return replace(resumed, session=replace(resumed.session, question=None))
     return resumed
+
+
+def _corrected(approval: PendingApproval, reading: Reading) -> str:
+    """The request that waits, about another file that the refusal names in place of its only one; else empty."""
+    if reading.outcome != "no_with_reason" or not approval.packets:
+        return ""
+    request = approval.packets[0].task_spec.intent
+    mended = _mended(request, reading.reason)
+    return "" if mended.startswith(request.rstrip()) else mended
 
 
 def _without(message: Message, approval: PendingApproval, reading: Reading) -> PendingApproval | None:
