@@ -91,6 +91,16 @@ def test_what_is_refused_makes_way_for_the_wish_behind_it(sender: Talk, root: Pa
     assert done.open.startswith(("no longer open: ", "不再等待回答："))
 
 
+@pytest.mark.requirement("SAF-1")
+@pytest.mark.parametrize("text", ["no, I meant b.md", "wrong file, use b.md", "不是这个，是 b.md"])
+def test_a_refusal_that_names_the_right_file_asks_anew_for_that_one(sender: Talk, root: Path, text: str) -> None:
+    sender.say("/send-it a.md")
+    asked = sender.say(text)
+    assert (asked.report.state, runs(root)) == ("pending", [])
+    sender.say("yes")
+    assert runs(root) == ["b.md"]
+
+
 @pytest.mark.parametrize("text", ["what did we do?", "which skill was that?", "what is waiting?", "刚才用了哪个技能？"])
 def test_without_a_model_the_kernel_says_what_ran_last(sender: Talk, text: str) -> None:
     assert "send-it" not in sender.say(text).report.summary

@@ -215,14 +215,14 @@ def _refused_for(plain: str, state: OpenState) -> Reading | None:
             end, is_named = clause.pieces[-1].end, is_named or not pieces[0].text.isascii()
             continue
         own = {sign for piece in pieces[:count] for sign in piece.signs & {"no", "stop"}}
-        if not own and (not end or count < len(pieces)):
+        if not own and count < len(pieces):
             break
         stops = stops or "stop" in own
         if count < len(pieces):  # in one clause only what stands apart begins anew, not the order in "never send that"
             last = pieces[count - 1].text
             end = pieces[count].start if last.casefold() in _JOINTS or _CLOSED.search(last) else 0
             break
-        end = clause.pieces[-1].end
+        end = clause.pieces[-1].end if end or own else 0
     wish = plain[end:].lstrip(" ,;.!。-~、:…") if end else ""
     if not wish or _USES.match(wish) or not _is_wish(wish):
         return None
@@ -943,7 +943,8 @@ def _names_other(found: _Found, state: OpenState) -> bool:
     *before, last = found.clauses
     signs = {sign for piece in last.pieces for sign in piece.signs}
     files = [word for word in found.content[-1].split() if is_path(word)]
-    says = "correct" in signs or bool(before and signs & {"fact", "change", "lead"})
+    replaces = bool(signs & {"fact", "change", "lead"}) or not found.marks & {"stop", "blame"}
+    says = "correct" in signs or bool(before and replaces)
     known = not files or files[0].casefold() in state.question.casefold()
     return says and not known and found.content[-1] == files[0] and not signs & {"no", "neg", "blame", "undo"}
 
