@@ -367,7 +367,7 @@ def test_a_refusal_with_a_wish_behind_it_is_both(situation: str, text: str, wish
 
 @pytest.mark.requirement("SAF-1")
 @cases("situation, text")
-def test_words_behind_a_refusal_that_are_about_what_is_open_are_no_wish(situation: str, text: str) -> None:
+def test_words_behind_a_refusal_that_are_about_what_is_open_are_not_a_wish(situation: str, text: str) -> None:
     assert read(text, OPEN[situation]).wish == ""
 
 

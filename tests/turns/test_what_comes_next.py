@@ -93,7 +93,7 @@ def test_what_is_refused_makes_way_for_the_wish_behind_it(sender: Talk, root: Pa
 
 @pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize("text", ["no, I meant b.md", "wrong file, use b.md", "不是这个，是 b.md"])
-def test_a_refusal_that_names_the_right_file_asks_anew_for_that_one(sender: Talk, root: Path, text: str) -> None:
+def test_a_refusal_that_names_the_right_file_asks_again_for_that_one(sender: Talk, root: Path, text: str) -> None:
     sender.say("/send-it a.md")
     asked = sender.say(text)
     assert (asked.report.state, runs(root)) == ("pending", [])

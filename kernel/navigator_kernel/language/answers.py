@@ -218,7 +218,7 @@ def _refused_for(plain: str, state: OpenState) -> Reading | None:
         if not own and count < len(pieces):
             break
         stops = stops or "stop" in own
-        if count < len(pieces):  # in one clause only what stands apart begins anew, not the order in "never send that"
+        if count < len(pieces):  # in one clause only what stands apart is a wish, not the order in "never send that"
             last = pieces[count - 1].text
             end = pieces[count].start if last.casefold() in _JOINTS or _CLOSED.search(last) else 0
             break
@@ -231,9 +231,8 @@ def _refused_for(plain: str, state: OpenState) -> Reading | None:
     if state.situation in {"idle", "after_run", "after_error"}:
         follows: Outcome = "follow_up" if alone == "follow_up" and not stops else "other"
         return Reading(outcome=follows, wish=wish) if stops or alone in {"other", "question", "follow_up"} else None
-    if not stops and (
-        (by_text and not _FILE.search(wish)) or (state.situation == "plan" and is_named) or alone == "edit"
-    ):
+    is_text = by_text and not (_FILE.search(wish) or _INSTRUCTION.match(wish))
+    if not stops and (is_text or (state.situation == "plan" and is_named) or alone == "edit"):
         return None
     if not by_text and not stops and alone in {"value", "pick", "yes"}:
         return None
