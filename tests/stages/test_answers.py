@@ -342,6 +342,53 @@ def test_a_no_to_all_options_leaves_the_message_to_be_answered_without_a_skill()
     assert (found.session, found.rounds) == (Session(id="s", turn=3), 2)
 
 
+OPEN = {
+    "approval": OpenState(situation="approval", question="send-it wants to run: send.py -- the report"),
+    "plan": OpenState(situation="plan", question="2 steps, nothing done yet", options=("word-count", "log-summary")),
+    "missing": OpenState(situation="missing", question="log-summary needs: the log file"),
+    "text": OpenState(situation="missing", question="word-count needs: the text or the file"),
+    "choice_one": OpenState(situation="choice_one", question="Use csv-report?", options=("csv-report",)),
+    "choice_many": OpenState(situation="choice_many", question="Which skill?", options=("ada-painter", "bob-painter")),
+    "skill": OpenState(situation="skill", question="no installed skill fits: 'order a pizza'"),
+    "interrupted": OpenState(situation="interrupted", question="todo-scan was interrupted"),
+    "after_run": OpenState(situation="after_run", question="how many words has other.txt"),
+    "after_error": OpenState(situation="after_error", question="how many words has other.txt"),
+    "idle": OpenState(),
+}
+
+
+@pytest.mark.parametrize("situation", OPEN)
+@cases("text, wish")
+def test_a_refusal_with_a_wish_behind_it_is_both(situation: str, text: str, wish: str) -> None:
+    reading = read(text, OPEN[situation])
+    assert reading.wish == wish
+    assert reading.outcome in {"other", "no_with_reason"}
+
+
+@pytest.mark.requirement("SAF-1")
+@cases("situation, text")
+def test_words_behind_a_refusal_that_are_about_what_is_open_are_not_a_wish(situation: str, text: str) -> None:
+    assert read(text, OPEN[situation]).wish == ""
+
+
+@pytest.mark.parametrize("situation", ["approval", "plan", "choice_one", "choice_many", "interrupted", "after_run"])
+@pytest.mark.parametrize("text", ["what's the weather?", "what time is it?", "今天天气怎么样？", "你还能做什么？"])
+def test_a_question_that_nothing_open_is_about_is_a_message_of_its_own(situation: str, text: str) -> None:
+    assert read(text, OPEN[situation]).outcome == "other"
+
+
+@cases("text, outcome")
+def test_the_file_that_was_meant_is_taken_up_after_a_run(text: str, outcome: str) -> None:
+    assert read(text, OPEN["after_run"]).outcome == outcome
+
+
+def test_a_model_is_told_what_to_do_instead_of_its_call() -> None:
+    found = resume(Message(text="no, count the words in a.md"), of_a_model())
+    assert (found.declined, found.withdrawn, found.approved is None) == (True, "", False)
+    found = resume(Message(text="never mind, count a.md"), of_a_model())
+    assert (found.message.text, found.declined, found.approved) == ("count a.md", True, None)
+
+
 # What people say next: 840 messages in nine situations, half of them in Chinese
 
 ROWS = [json.loads(line) for line in Path(__file__).with_name("answers.jsonl").read_text("utf-8").splitlines()]

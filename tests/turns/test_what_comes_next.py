@@ -80,6 +80,49 @@ def test_an_approval_stays_open_and_is_said_to_be_open(sender: Talk, root: Path,
     assert runs(root) == ["the report"]
 
 
+@pytest.mark.requirement("SAF-1")
+@pytest.mark.parametrize("text", ["never mind, /word-count one two", "不用了，/word-count one two"])
+@pytest.mark.parametrize("before", ["/send-it the report", "/send-it", TWO, "paint watercolours of boats at sea"])
+def test_what_is_refused_makes_way_for_the_wish_behind_it(sender: Talk, root: Path, before: str, text: str) -> None:
+    assert sender.say(before).report.state == "pending"
+    done = sender.say(text)
+    assert (done.report.state, done.report.data["words"], runs(root)) == ("success", 2, [])
+    assert (sender.session.approval, sender.session.question) == (None, None)
+    assert done.open.startswith(("no longer open: ", "不再等待回答："))
+
+
+@pytest.mark.requirement("SAF-1")
+@pytest.mark.parametrize("text", ["no, I meant b.md", "wrong file, use b.md", "不是这个，是 b.md"])
+def test_a_refusal_that_names_the_right_file_asks_again_for_that_one(sender: Talk, root: Path, text: str) -> None:
+    sender.say("/send-it a.md")
+    asked = sender.say(text)
+    assert (asked.report.state, runs(root)) == ("pending", [])
+    sender.say("yes")
+    assert runs(root) == ["b.md"]
+
+
+@pytest.mark.parametrize("text", ["what did we do?", "which skill was that?", "what is waiting?", "刚才用了哪个技能？"])
+def test_without_a_model_the_kernel_says_what_ran_last(sender: Talk, text: str) -> None:
+    assert "send-it" not in sender.say(text).report.summary
+    sender.say("/send-it the report", consent=True)
+    told = sender.say(text)
+    assert (told.report.state, "send-it" in told.report.summary) == ("success", True)
+
+
+@pytest.mark.parametrize("text", ["why did it fail?", "为什么失败了？", "y"])
+def test_after_a_failure_the_kernel_says_why_and_how_to_go_on(talk: Talk, text: str) -> None:
+    talk.say("/fail-hard x", consent=True)
+    told = talk.say(text)
+    assert (told.report.state, "no luck" in told.report.summary) == ("success", True)
+    assert talk.say("retry", consent=True).decision.reason == "approved"
+
+
+@pytest.mark.parametrize("text", ["no", "stop", "不用了"])
+def test_a_refused_choice_of_skills_is_not_said_to_need_a_model(talk: Talk, text: str) -> None:
+    assert "ada-painter" in talk.say("paint watercolours of boats at sea").report.summary
+    assert talk.say(text).report.summary in {"not done, as you asked", "已取消"}
+
+
 def test_a_new_question_replaces_an_open_one_and_says_so(sender: Talk, root: Path) -> None:
     put(root, "post-it", "Posts a report", TEXT, COUNTED)
     sender.say("/send-it the report")

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.language.orders import has_new_object, is_apart, workflow_order
+from navigator_kernel.language.orders import has_new_object, is_apart, is_order, is_wanted, workflow_order
 from navigator_kernel.language.signs import Clause, Piece, clauses, is_path, normal, phrases_of, verbs, words
 from navigator_kernel.text import fold, lazy_compile
 
@@ -59,6 +59,18 @@ _CALLED_AGAIN = lazy_compile(r"(?i)^(?:and )?(?:again|once more|next|now|再来|
 _GOES_ON = lazy_compile(
     r"(?i)^(?:please )?(?:continue|go on|carry on|keep going|proceed|继续|接着|接着来|往下)[\s.!。！吧]*$"
 )
+# A refusal of what was asked for, whatever it was, and words behind which the next order stands by itself
+_DROPPED = lazy_compile(
+    r"(?i)(?:please |no,? )?(?:don'?t|do not|no need to) \w+ (?:it|that|this|them|anything)$"
+    r"|[那先]?(?:不用|不要|别|不)再?(?:[\u4e00-\u9fff]{1,3}了|(?![的了])[\u4e00-\u9fff])$"
+)
+_JOINTS = frozenset({"and", "then", "just", "instead", "rather", "就", "那", "那就"})
+_CLOSED = lazy_compile(r"(?i)[了吧]$|^(?:never ?mind|nvm|(?:forget|cancel|drop|scrap) (?:it|that|this))$")
+_USES = lazy_compile(r"(?i)(?:just )?(?:use|take|try|go with) (?:the )?\S+(?: instead)?$|[就那]?[用选]\s*\S+\s*吧?$")
+_HERE = lazy_compile(
+    r"(?i)\b(?:this|that) (?:folder|directory|project|repo\w*|week|month|year)\b"
+    r"|这个?(?:文件夹|目录|项目|[周月年])"
+)
 _SURELY = lazy_compile(r"[吗？?]$")
 _TEXT_WANTED = lazy_compile(
     r"(?i)\b(?:text|content|message|note|words|prompt|description|title|query|request|sentence|body|what to)\b"
@@ -99,12 +111,15 @@ class OpenState(Struct, frozen=True, kw_only=True):
 
 class Reading(Struct, frozen=True, kw_only=True):
     """`value` is the number of the picked option or the value that was asked for, `reason` the words that go with a
-    refusal or a change; of a `question`, `asks` says that it asks something, `loose` that it says something else."""
+    refusal or a change, `wish` those behind a refusal that ask for something else. Of a `question`, `asks` says that it
+    asks something, `recalls` that it asks only what was done or what waits, `loose` that it says something else."""
 
     outcome: Outcome
     value: str = ""
     reason: str = ""
+    wish: str = ""
     asks: bool = False
+    recalls: bool = False
     loose: bool = False
 
 
@@ -136,10 +151,20 @@ def read(text: str, state: OpenState) -> Reading:
         return _long(text, plain, state)
     if plain in {"?", "h", "help", "/?", "？"} and state.situation not in {"idle", "after_run", "after_error"}:
         return Reading(outcome="help")
+    if (refused := _refused_for(plain, state)) is not None:
+        same = len(plain) == len(text)  # then the wish can be taken as it was typed
+        return replace(refused, wish=text[-len(refused.wish) :]) if same else refused
     found = _found(plain, state)
     reading = _READERS[state.situation](found, state)
     if state.situation in _ONE_OF_FEW and _is_of_its_own(found, reading, state):
         return Reading(outcome="other")
+    if "elsewhere" in found.weak and (
+        reading.outcome in {"question", "complaint"}
+        or (reading.outcome == "value" and found.asks and not wants_text(state))
+    ):
+        return Reading(outcome="other")
+    if "recall" in found.weak and found.asks and not _text_of(found) and state.situation not in _ONE_OF_FEW | {"free"}:
+        return Reading(outcome="question", asks=True, recalls=True)
     if reading.outcome == "question":
         return replace(reading, asks=found.asks, loose=bool(_text_of(found)))
     return replace(reading, reason=text.strip()[:REASON]) if reading.reason else reading
@@ -173,6 +198,62 @@ def _long(text: str, plain: str, state: OpenState) -> Reading:
         if found is not None and found.marks & {"no", "stop"} and not _text_of(found):
             return _refused(text)
     return Reading(outcome="other")
+
+
+def _refused_for(plain: str, state: OpenState) -> Reading | None:
+    """A refusal of what is open, or of nothing, with a wish of its own behind it: `never mind, count other.md`,
+    `cancel that and list the todos`, `不用了，统计字数`. None for all else, such as an answer behind a no, as in `no,
+    the first`, and what a text could begin with where a text is wanted."""
+    end, stops, is_named = 0, False, False
+    for clause in clauses(plain):
+        pieces = clause.pieces
+        if not pieces or clause.asked:
+            break
+        pieces = pieces[:-1] if "neg" in pieces[-1].signs and len(pieces) > 1 else pieces  # "no don't"
+        count = next((at for at, piece in enumerate(pieces) if not _refuses(piece)), len(pieces))
+        if count < len(pieces) and _DROPPED.match(plain[pieces[0].start : clause.pieces[-1].end]):
+            end, is_named = clause.pieces[-1].end, is_named or not pieces[0].text.isascii()
+            continue
+        own = {sign for piece in pieces[:count] for sign in piece.signs & {"no", "stop"}}
+        if not own and count < len(pieces):
+            break
+        stops = stops or "stop" in own
+        if count < len(pieces):  # in one clause only what stands apart is a wish, not the order in "never send that"
+            last = pieces[count - 1].text
+            end = pieces[count].start if last.casefold() in _JOINTS or _CLOSED.search(last) else 0
+            break
+        end = clause.pieces[-1].end if end or own else 0
+    wish = plain[end:].lstrip(" ,;.!。-~、:…") if end else ""
+    if not wish or _USES.match(wish) or not _is_wish(wish):
+        return None
+    alone = read(wish, state).outcome
+    by_text = state.situation == "free" or wants_text(state)
+    if state.situation in {"idle", "after_run", "after_error"}:
+        follows: Outcome = "follow_up" if alone == "follow_up" and not stops else "other"
+        return Reading(outcome=follows, wish=wish) if stops or alone in {"other", "question", "follow_up"} else None
+    is_text = by_text and not (_FILE.search(wish) or _INSTRUCTION.match(wish))
+    if not stops and (is_text or (state.situation == "plan" and is_named) or alone == "edit"):
+        return None
+    if not by_text and not stops and alone in {"value", "pick", "yes"}:
+        return None
+    if state.situation == "approval" and not stops:
+        return replace(_refused(plain), wish=wish)
+    return Reading(outcome="other", wish=wish)
+
+
+def _refuses(piece: Piece) -> bool:
+    """Whether the piece may stand in a refusal that names nothing of its own: `no thanks`."""
+    return bool(piece.signs & {"no", "stop", "wait", "thanks"}) or _is_light(piece)
+
+
+def _is_wish(text: str) -> bool:
+    """Whether the text is an instruction, says what is wanted, orders what is not about the open matter, or asks it."""
+    if _INSTRUCTION.match(text):
+        return True
+    if _REFERRING.search(_HERE.sub(" ", _FILE.sub(" ", text))):
+        return False
+    asks = text.rstrip(" .!")[-1:] in {"?", "呢", "吗"} or _has_path(text)
+    return is_order(text) or is_wanted(text) or (asks and _OPEN_QUESTION.search(text) is not None)
 
 
 def _found(plain: str, state: OpenState) -> _Found:
@@ -489,7 +570,7 @@ def _choice_one(found: _Found, state: OpenState) -> Reading:
         return Reading(outcome="yes")
     if _is_request(found):
         return Reading(outcome="other")
-    return Reading(outcome="refine" if content and found.weak & {"change", "next", "adds"} else "question")
+    return Reading(outcome="refine" if content and _refines(found, "adds") else "question")
 
 
 def _choice_many(found: _Found, state: OpenState) -> Reading:
@@ -519,7 +600,12 @@ def _choice_many(found: _Found, state: OpenState) -> Reading:
         return Reading(outcome="question")
     if _is_request(found):
         return Reading(outcome="other")
-    return Reading(outcome="refine" if content and found.weak & {"change", "next"} else "question")
+    return Reading(outcome="refine" if content and _refines(found) else "question")
+
+
+def _refines(found: _Found, *more: str) -> bool:
+    """Whether the message says how the request is meant, such as by the file alone."""
+    return bool(found.weak & {"change", "next", *more}) or all(map(is_path, _text_of(found).split()))
 
 
 def _mentions(found: _Found, options: Sequence[str]) -> tuple[list[str], list[str], int]:
@@ -810,6 +896,8 @@ def _after_run(found: _Found, state: OpenState) -> Reading:
     manner = any(piece.signs & {"manner"} for clause in found.clauses for piece in clause.pieces)
     if "topic" in marks and content:
         return Reading(outcome="other")
+    if found.text.isdigit() and not state.asked:
+        return Reading(outcome="nothing")
     if _CALLED_AGAIN.match(found.text) or (state.works and _GOES_ON.match(found.text)):
         return Reading(outcome="follow_up")
     if state.asked and not marks & {"undo", "thanks", "blame", "stop"} and len(content.split()) <= 6 and not found.asks:
@@ -818,6 +906,8 @@ def _after_run(found: _Found, state: OpenState) -> Reading:
         if found.asks:
             return Reading(outcome="other" if manner and content else "question")
         return Reading(outcome="undo")
+    if marks & {"correct", "blame", "no"} and not found.asks and _names_other(found, state):
+        return Reading(outcome="follow_up")
     if "blame" in marks or ("correct" in marks and not marks & {"again"} and not found.asks):
         return Reading(outcome="complaint")
     if "verb.delete" in found.weak and not content and not marks & {"no", "stop"} and not found.asks:
@@ -844,6 +934,18 @@ def _after_run(found: _Found, state: OpenState) -> Reading:
     if talks or (not content and "else" not in marks and not _only_requests(found)):
         return Reading(outcome="thanks")  # or an answer to nothing: there is nothing to do
     return Reading(outcome="other")
+
+
+def _names_other(found: _Found, state: OpenState) -> bool:
+    """Whether a correction ends in the one file that was meant, which the last run was not about: `no, I meant b.md`,
+    `wrong file, it's b.md`."""
+    *before, last = found.clauses
+    signs = {sign for piece in last.pieces for sign in piece.signs}
+    files = [word for word in found.content[-1].split() if is_path(word)]
+    replaces = bool(signs & {"fact", "change", "lead"}) or not found.marks & {"stop", "blame"}
+    says = "correct" in signs or bool(before and replaces)
+    known = not files or files[0].casefold() in state.question.casefold()
+    return says and not known and found.content[-1] == files[0] and not signs & {"no", "neg", "blame", "undo"}
 
 
 def _repeated(found: _Found) -> Reading:

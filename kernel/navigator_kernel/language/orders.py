@@ -36,6 +36,7 @@ _NEW_OBJECT = lazy_compile(_SOURCES["_NEW_OBJECT"], re.IGNORECASE)
 _RUN_WORKFLOW = tuple(lazy_compile(_SOURCES[name], re.IGNORECASE) for name in ("_RUN_MARKED", "_RUN_NAMED"))
 _LIST_WORKFLOWS = lazy_compile(_SOURCES["_LIST_WORKFLOWS"], re.IGNORECASE)
 _SAVE_WORKFLOW = lazy_compile(_SOURCES["_SAVE_WORKFLOW"], re.IGNORECASE)
+_WANTED = lazy_compile(_SOURCES["_WANTED"], re.IGNORECASE)
 _MOVED = lazy_compile(r"(?:把|将(?![来军近要会]))\S.")
 
 
@@ -70,6 +71,11 @@ def leading_verb(clause: str) -> str:
 def is_apart(clause: str) -> bool:
     """Whether `clause` is an order that is not about the result of another."""
     return is_order(clause) and not _OF_RESULT.search(_POLITE.sub("", clause.strip()))
+
+
+def is_wanted(clause: str) -> bool:
+    """Whether `clause` says which thing is wanted: `I want a spreadsheet`, `我要一张表`."""
+    return _WANTED.match(clause) is not None
 
 
 def has_new_object(clause: str) -> bool:

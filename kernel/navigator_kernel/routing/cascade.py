@@ -93,8 +93,8 @@ _MCP_WORDS: Mapping[str, McpOperation] = {
     "提示": "prompt",
 }
 _CAPABLE = lazy_compile(
-    r"^(?:what can (?:you|this|it) do|what are your (?:abilities|capabilities|features)|capabilities"
-    r"|你(?:能|可以|会)(?:做|干)?(?:什么|啥|哪些.*+)|(?:你)?有(?:什么|哪些)(?:能力|功能)|(?:能力|功能)(?:列表|介绍|展示)?)[?？!。.\s]*$",
+    r"^(?:what (?:else )?can (?:you|this|it) do|what are your (?:abilities|capabilities|features)|capabilities"
+    r"|你(?:还)?(?:能|可以|会)(?:做|干)?(?:什么|啥|哪些.*+)|(?:你)?有(?:什么|哪些)(?:能力|功能)|(?:能力|功能)(?:列表|介绍|展示)?)[?？!。.\s]*$",
     re.IGNORECASE,
 )
 _LIST = lazy_compile(

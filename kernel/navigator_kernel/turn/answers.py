@@ -48,7 +48,8 @@ _DROPS = ("cancel", "no", "none")
 class Resumed(Struct, frozen=True, kw_only=True):
     """`message` is what to work on, `approved` what may now continue and for how long (`lasting`), `declined` says that
     the person said no to `subject`, which may be of a `workflow`; with both, a model continues without the call that it
-    asked for. `topic` is what the kernel answers itself, `note` why it asks again what is open, `outcome` what the
+    asked for. `withdrawn` is what was open until the person refused it and said what they want instead, which is the
+    message now. `topic` is what the kernel answers itself, `note` why it asks again what is open, `outcome` what the
     message means; empty for a session in which nothing is open."""
 
     message: Message
@@ -58,6 +59,7 @@ class Resumed(Struct, frozen=True, kw_only=True):
     approved: PendingApproval | None = None
     lasting: Lasting = "once"
     declined: bool = False
+    withdrawn: str = ""
     subject: str = ""
     workflow: str = ""
     rounds: int = 0
@@ -163,6 +165,9 @@ def _on_question(
     answer = message.text.strip()
     same = replace(message, text=question.original, answers=question.answers)
     by_server = question.target.startswith(ASKED_BY_SERVER)
+    if reading.wish and not by_server:
+        base = replace(base, message=replace(message, text=reading.wish), withdrawn=question.question)
+        return replace(base, outcome="other", session=replace(free, sticky=None))
     match reading.outcome:
         case "question" | "help" if not by_server:
             note = _note(reading, names_skill=state.situation == "skill")
@@ -213,6 +218,11 @@ def _on_approval(message: Message, session: Session, approval: PendingApproval, 
     free = _answered(session)
     base = Resumed(message=message, session=free, outcome=reading.outcome, subject=approval.subject)
     outcome = reading.outcome
+    asks_model = outcome == "no_with_reason" and asks_for_model(approval)  # which is told the reason
+    if not asks_model and (wish := reading.wish or _corrected(approval, reading)):
+        base = replace(base, message=replace(message, text=wish), declined=True, workflow=approval.workflow)
+        asked = approval.question or approval.subject
+        return replace(base, outcome="other", session=replace(free, sticky=None), withdrawn=asked)
     if outcome == "undo" and approval.subject.startswith(UNDO):
         outcome = "yes"
     match outcome:
@@ -247,6 +257,7 @@ def _on_approval(message: Message, session: Session, approval: PendingApproval, 
 
 def _on_nothing(message: Message, session: Session, reading: Reading) -> Resumed:
     free, last = replace(session, retry=()), session.sticky
+    message = replace(message, text=reading.wish) if reading.wish else message
     base = Resumed(message=message, session=free, outcome=reading.outcome)
     match reading.outcome:
         case "retry" | "retry_with" if (further := _going_on(message, session, reading)) is not None:
@@ -273,6 +284,8 @@ def _on_nothing(message: Message, session: Session, reading: Reading) -> Resumed
             return replace(base, session=replace(free, sticky=None, failures=0), topic="released")
         case "undo" | "thanks" | "complaint" | "nothing" if not session.talks or reading.outcome == "undo":
             return replace(base, session=session, topic=reading.outcome)
+        case "question" if reading.recalls or (session.retry and not reading.asks and not reading.loose):
+            return replace(base, session=session, message=replace(message, way="about"), topic="last")
         case "question" if session.retry or (last is not None and not session.talks):
             target = (
                 session.retry[0].task_spec.target.partition(":")[2] if session.retry else last.target if last else ""
@@ -318,6 +331,15 @@ def _aside(
     if reading.outcome in _DROPS and resumed.outcome != "other":
         return replace(resumed, session=replace(resumed.session, question=None))
     return resumed
+
+
+def _corrected(approval: PendingApproval, reading: Reading) -> str:
+    """The request that waits, about another file that the refusal names in place of its only one; else empty."""
+    if reading.outcome != "no_with_reason" or not approval.packets:
+        return ""
+    request = approval.packets[0].task_spec.intent
+    mended = _mended(request, reading.reason)
+    return "" if mended.startswith(request.rstrip()) else mended
 
 
 def _without(message: Message, approval: PendingApproval, reading: Reading) -> PendingApproval | None:

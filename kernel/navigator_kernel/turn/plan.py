@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.events import ApprovalResolved, Emit, RouteDecided, SkillChosen
 from navigator_kernel.language.wording import between, say
+from navigator_kernel.text import shorten
 from navigator_kernel.turn.answers import UNDO, Resumed
 from navigator_kernel.turn.packets import plan
 from navigator_kernel.turn.understand import decide, narrate, understand
@@ -21,9 +22,11 @@ from navigator_kernel.values.route import Direct, NeedClarification, RouteDecisi
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Kernel
+    from navigator_kernel.text import Language
     from navigator_kernel.values.context import TurnContext
     from navigator_kernel.values.packet import Packet
 
+SHOWN = 160  # characters of a message in an answer
 LIKELY = 8  # skills that a model without a skill is told of
 
 
@@ -50,9 +53,9 @@ async def make_plan(
         emit(ApprovalResolved(subject=resumed.subject, granted=False))
         if resumed.workflow:
             decline_run(resumed.workflow, resumed.subject, kernel)
-        if approved is None:
+        if approved is None and not resumed.withdrawn:
             return TurnPlan(decision=_of_session(Direct(topic="declined"), "declined"))
-    elif resumed.topic:
+    elif resumed.topic and not (resumed.topic == "last" and context.has_model):
         return _own_answer(resumed, request, kernel, emit)
     elif approved is not None:
         emit(ApprovalResolved(subject=approved.subject, granted=True))
@@ -88,11 +91,23 @@ def _own_answer(resumed: Resumed, request: PreprocessingResult, kernel: Kernel, 
         answer = say("own.undo_nothing", language)
     elif topic == "complaint":
         answer = say("own.complaint_undo" if changed else "own.complaint", language)
+    elif topic == "last":
+        answer = last_run(resumed.session, language)
     elif topic == "failed_twice":
         result = NeedClarification(question=say("ask.failed_twice", language))
     decision = _of_session(result, topic)
     _announce(decision, emit)
     return TurnPlan(decision=decision, answer=answer, offer=offer)
+
+
+def last_run(session: Session, language: Language) -> str:
+    """What ran last, for what, and how that ended if it failed."""
+    if session.retry:
+        return say("own.last_failed", language, error=session.retry[0].params.optional.get("error", ""))
+    last = session.sticky
+    if last is None:
+        return say("own.last_none", language)
+    return say("own.last", language, skill=last.target, text=repr(shorten(last.text, SHOWN)))
 
 
 async def route_request(

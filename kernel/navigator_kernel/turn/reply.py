@@ -49,7 +49,8 @@ class TurnSummary(Struct, frozen=True, kw_only=True):
     """The data for a reply. `asked` is the message that started the work, not a later yes; `elapsed` the turn's time so
     far in seconds; `waits_for` the subject for which `workflow` needs a yes, `question` the text of that question;
     `agreed` the subjects of these orders whose yes is not used up. `outcome` and `answer` say what the message meant,
-    `own` is the kernel's own answer to it, `offer` what that answer offers to do.
+    `withdrawn` what it refused, to ask for something else; `own` is the kernel's own answer to it, `offer` what that
+    answer offers to do.
     """
 
     run: str
@@ -65,6 +66,7 @@ class TurnSummary(Struct, frozen=True, kw_only=True):
     agreed: tuple[str, ...] = ()
     outcome: Outcome = "other"
     answer: str = ""
+    withdrawn: str = ""
     own: str = ""
     offer: PendingApproval | None = None
 
@@ -101,6 +103,8 @@ def compose(
 def _still_open(turn: TurnSummary, session: Session, report: Report) -> str:
     """What the person can still answer, though this turn was about something else; empty if there is nothing."""
     language, before = turn.request.language, turn.session
+    if turn.withdrawn:
+        return say("open.withdrawn", language, what=_first_line(turn.withdrawn))
     if before.approval is not None and session.approval is not before.approval:
         return say("open.withdrawn", language, what=_head(before.approval))
     asks = (
@@ -112,15 +116,19 @@ def _still_open(turn: TurnSummary, session: Session, report: Report) -> str:
         return say("open.approval", language, what=_head(session.approval))
     question = session.question
     if before.question is not None and question is not before.question:
-        return say("open.withdrawn", language, what=shorten(before.question.question, SUBJECT_LIMIT))
+        return say("open.withdrawn", language, what=_first_line(before.question.question))
     if question is not None and question.aside:
-        return say("open.question", language, what=shorten(question.question, SUBJECT_LIMIT))
+        return say("open.question", language, what=_first_line(question.question))
     return ""
 
 
 def _head(approval: PendingApproval) -> str:
     """The beginning of what was asked, on one line."""
-    return shorten(escape_controls((approval.question or approval.subject).partition("\n")[0]), SUBJECT_LIMIT)
+    return _first_line(approval.question or approval.subject)
+
+
+def _first_line(text: str) -> str:
+    return shorten(escape_controls(text.partition("\n")[0]), SUBJECT_LIMIT)
 
 
 def _is_answer(reports: Sequence[Report]) -> bool:
@@ -170,8 +178,12 @@ def own_report(decision: RouteDecision, turn: TurnSummary, clock: Clock) -> Repo
             return _own(
                 "pending", turn.own, {"reason": "consent", "required": ["consent"], "optional": []}, turn, clock
             )
-        case Direct(topic="undo" | "undone" | "thanks" | "complaint" | "nothing"):
+        case Direct(topic="last") if turn.session.sticky is not None and not turn.session.retry:
+            return _own("success", turn.own, {"hint": say("own.last_hint", language)}, turn, clock)
+        case Direct(topic="undo" | "undone" | "thanks" | "complaint" | "nothing" | "last"):
             return _own("success", turn.own, {}, turn, clock)
+        case _ if turn.outcome in {"no", "none"}:  # no skill for the message, and no model that could answer it
+            return _own("success", say("declined", language), {}, turn, clock)
         case _:
             near = () if decision.reason in NOTHING_WANTED else decision.candidates
             data = {"required": ["model"], "optional": [], "reason": "no_model", "nearest": list(near)}

@@ -94,6 +94,7 @@ async def run_turn(
             agreed=kernel.consents.left(plan.workflow.view.token if plan.workflow else run, _consents_of(resumed)),
             outcome=resumed.outcome,
             answer=resumed.value,
+            withdrawn=resumed.withdrawn,
             own=plan.answer,
             offer=plan.offer,
         )

@@ -20,7 +20,7 @@ Operation = Literal["info", "install", "list", "search", "uninstall", "enable", 
 
 Topic = Literal[
     "", "capabilities", "released", "declined", "open", "edit", "undo", "undone", "thanks", "complaint", "nothing",
-    "failed_twice", "workflows", "stored",
+    "failed_twice", "workflows", "stored", "last",
 ]  # fmt: skip
 
 

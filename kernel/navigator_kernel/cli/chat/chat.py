@@ -10,13 +10,20 @@ from pathlib import Path
 import click
 
 from navigator_kernel.cli.app import json_option, pass_app, rights_options, unsafe_option
-from navigator_kernel.cli.chat.question import OpenQuestion, can_answer, command_for, open_question, read_line
+from navigator_kernel.cli.chat.question import (
+    OpenQuestion,
+    can_answer,
+    command_for,
+    open_question,
+    read_line,
+    waiting_question,
+)
 from navigator_kernel.cli.chat.replies import Shown, chat_hint, show
 from navigator_kernel.cli.output import document, is_attended, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Interrupted, KernelError
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import Language, in_one_language
+from navigator_kernel.text import Language, has_words, in_one_language
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
 
@@ -42,6 +49,8 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
     app.hold_sessions()
     session, replies, code = open_session(app, session_name), list[Reply](), 0
     shown, language, offers = Shown(quiet=as_json), app.spoken, partial(_offers, app)
+    if asks and (waits := waiting_question(session)):  # asked in an earlier conversation
+        lines(waits)
     while True:
         question = open_question(session, language) if asks else None
         if (text := _read(question, offers, language)) is None:
@@ -54,7 +63,8 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
                 break
             _own(app, word, rest.strip(), session, shown, replies, language)
             continue
-        reply, code = _attempt(app, text, session, shown, question, code)
+        spoken = question.language_of(text) if question else language if replies and not has_words(text) else None
+        reply, code = _attempt(app, text, session, shown, spoken, code)
         if reply is not None:
             session, language = reply.session, app.language or reply.language
             replies.append(reply)
@@ -143,7 +153,7 @@ def _read(question: OpenQuestion | None, offers: Callable[[str], list[str]], lan
 
 
 def _attempt(
-    app: App, text: str, session: Session, shown: Shown, question: OpenQuestion | None, code: int
+    app: App, text: str, session: Session, shown: Shown, spoken: Language | None, code: int
 ) -> tuple[Reply | None, int]:
     """The reply and its exit code. None, with `code` or the error's, for a turn that was stopped or failed; Interrupted
     if a signal ends the program."""
@@ -154,7 +164,7 @@ def _attempt(
         message = Message(
             text=text,
             interactive=True,
-            language=app.language or (question.language_of(text) if question else None),
+            language=app.language or spoken,
             attended=attended,
         )
         try:

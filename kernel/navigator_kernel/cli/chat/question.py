@@ -130,6 +130,14 @@ def open_question(session: Session, language: Language) -> OpenQuestion | None:
     return None
 
 
+def waiting_question(session: Session) -> str:
+    """The question that `session` waits with, or empty; that of interrupted work is said when the session is opened."""
+    question, approval = session.question, session.approval
+    if question is not None and (not question.aside or approval is None):
+        return question.question
+    return "" if approval is None or is_interrupted(approval) else approval.question
+
+
 def _kind_of(approval: PendingApproval) -> Kind:
     if approval.workflow and approval.subject == PLAN:
         return "plan"
