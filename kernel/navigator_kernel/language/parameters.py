@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.language.clauses import is_long
+from navigator_kernel.language.orders import is_verb
 from navigator_kernel.language.sources import SOURCES
 from navigator_kernel.language.targets import without_left_out
 from navigator_kernel.text import STOP, fold, lazy_compile
@@ -38,6 +39,17 @@ _OF_ALL = lazy_compile(
     r"|总共|总的|一共|全部|所有|整个|从头到尾",
     re.IGNORECASE,
 )
+# Values of these kinds replace each other in a message that continues the run before
+_GROUPS = {"since": "period", "until": "period", "columns": "columns", "mentioned": "columns", "choice": "choice", "group": "by"}
+# Values of a table that a message may have without meaning them
+_ORDINARY = frozenset(
+    """all any csv data date day file first last list month name new none number only other report row rows column
+    columns summary table text the type value week year yes count sheet record records line lines 数据 日期 文件 表格 名称
+    类型 数量 金额 其他 全部 所有 没有 多少 时间 记录""".split()
+)
+_NAME = lazy_compile(r"[a-z][\w.-]*|[\u3400-\u9fff]{2,4}(?=呢|$)")
+_OF_TABLE = frozenset({"columns", "mentioned", "sort", "where"})  # kinds of values that name parts of a table
+_CONDITION = lazy_compile(r"([^<>=!]*)[<>=!]=?(.*)")
 _KEY = lazy_compile(r"\"([^\"\\\n]{1,100})\"\s*:")
 _VALUE = lazy_compile(r":\s*\"([^\"\\\n]{1,40})\"")
 _APART = lazy_compile(r"[\n\r,;\t|\"]+")
@@ -95,7 +107,7 @@ def parameters(
         value, known = values[name], [*files, *targets]
         given = next((file for file in known if value in {file.written, str(file.path)}), None)
         values[name] = str(given.path if given else (request.base / value).resolve())
-    values |= _continued(specs, values, request.before, request.need)
+    values |= _continued(specs, values, request)
     values |= _answered(specs, values, request.answer) if request.answer.strip() else {}
     replaced = {spec.instead_of for spec in specs if spec.name in values}
     missing = tuple(
@@ -248,19 +260,47 @@ def _not_taken(
 
 
 def _continued(
-    specs: Sequence[ParamSpec], values: Mapping[str, str], before: Mapping[str, str], need: str
+    specs: Sequence[ParamSpec], values: Mapping[str, str], request: PreprocessingResult
 ) -> dict[str, str]:
-    """The last run's values that the message does not replace: a path or text replaces both, a time both its ends, and
-    "overall" all of them."""
-    changed = {_group(spec) for spec in specs if spec.name in values}
+    """The last run's values that the message does not replace: a path or text replaces both, a time both its ends, a
+    condition those of its column, and "overall" what limits the work. Another table must have the columns."""
+    before, changed = request.before, {_group(spec) for spec in specs if spec.name in values}
     same = {spec.name: before[spec.name] for spec in specs if spec.name in before and _group(spec) not in changed}
-    return {} if same and _OF_ALL.search(need) else same
+    for spec in specs:
+        if spec.validation == "where" and {spec.name} <= values.keys() & before.keys():
+            columns = {_condition(each)[0] for each in values[spec.name].split("\n")}
+            earlier = [each for each in before[spec.name].split("\n") if _condition(each)[0] not in columns]
+            same |= {spec.name: "\n".join([*earlier, values[spec.name]])}
+    if same and _OF_ALL.search(request.need):
+        wide = {spec.name for spec in specs if spec.required or _group(spec) in {"columns", "choice", "by"}}
+        return {name: value for name, value in same.items() if name in wide}
+    return same if "subject" not in changed or _has_columns(specs, values, same) else {}
 
 
 def _group(spec: ParamSpec) -> str:
+    """What a value says of the work: a value of the same group replaces it."""
     if spec.validation in {*PATHS, "endings"} or (spec.required and spec.validation == "not_empty"):
         return "subject"
-    return "period" if spec.validation in {"since", "until"} else spec.name
+    return _GROUPS.get(spec.validation, spec.name)
+
+
+def _has_columns(specs: Sequence[ParamSpec], values: Mapping[str, str], same: Mapping[str, str]) -> bool:
+    """Whether the table that is worked on now has all that the values `same` name; so has what is no table."""
+    path = next((values[spec.name] for spec in specs if spec.validation == "file_exists" and spec.name in values), "")
+    if not path or not any(spec.validation == "columns" for spec in specs):
+        return True
+    parts = {spec.validation: same.get(spec.name, "") for spec in specs if spec.validation in _OF_TABLE}
+    columns = [*parts["columns"].split(","), *parts.get("mentioned", "").split(",")]
+    columns.append(parts.get("sort", "").removesuffix(" desc"))
+    cells = [column or value for column, value in map(_condition, parts.get("where", "").split("\n"))]
+    known = {"", *map(fold, header(Path(path))), *map(fold, _cells(Path(path)))}
+    return all(fold(name) in known for name in (*columns, *cells))
+
+
+def _condition(written: str) -> tuple[str, str]:
+    """The column, empty if none is said, and the value of `port=Oslo`, `Oslo` or `!=Oslo`."""
+    hit = _CONDITION.fullmatch(written)
+    return (hit[1], hit[2]) if hit else ("", written)
 
 
 def is_file(path: Path) -> bool:
@@ -372,10 +412,11 @@ def _stated(
         case "mentioned":
             return ",".join(dict.fromkeys(_limits(specs, values, request)[1])) or None
         case "columns":
-            names, _ = _table(specs, values, request)
+            names, cells = _table(specs, values, request)
             limits, mentioned = _limits(specs, values, request)
             of_groups = dict.fromkeys(mentioned) if any(limit.kind == "group" for limit in limits) else ()
-            return ",".join(stated.columns(text, names) or of_groups) or None
+            columns = [name for name in stated.columns(text, names) if name in names or name not in cells]
+            return ",".join(columns or of_groups) or None
         case _ if not _LIMITING.search(text) and not any(spec.validation == "columns" for spec in specs):
             return None
         case _:
@@ -402,7 +443,22 @@ def _limits(
     if given_text(request.need) or not any(spec.validation in STATED for spec in specs):
         return (), ()
     names, cells = _table(specs, values, request)
-    return stated.limits(text, names, cells, request.people)
+    words = {word for spec in specs if spec.choices for each in stated.choices(spec.choices).values() for word in each}
+    values_meant = [cell for cell in cells if _is_meant(cell, request.need) and fold(cell) not in words]
+    limits, mentioned = stated.limits(text, names, cells, request.people, meant=values_meant)
+    if request.way == "follow_up" and not limits:  # "and Ann?" after the commits of somebody else
+        words = set(_NAME.findall(fold(request.need)))
+        people = [name for name in request.people if words & {*fold(name).split(), fold(name)}]
+        limits = [stated.Limit("person", name, name) for name in people]
+    return limits, mentioned
+
+
+def _is_meant(cell: str, need: str) -> bool:
+    """Whether a message that has the words of a value of the table surely means it: a name, not an ordinary word."""
+    word = fold(cell)
+    if not word.isascii() or not word.isalpha() or cell in need[1:]:
+        return not word.isalpha() or word not in _ORDINARY
+    return len(word) > 2 and word not in _ORDINARY and not is_verb(word)
 
 
 def _table(
@@ -445,7 +501,9 @@ def header(path: Path) -> tuple[str, ...]:
 
 
 def decoded(data: bytes) -> str:
-    """The text of the first bytes of a file in UTF-8, else in GB18030."""
+    """The text of the first bytes of a file in UTF-8, or UTF-16 with its mark, else in GB18030."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data[: len(data) & ~1].decode("utf-16", "replace")
     try:
         return data[: data.rfind(b"\n") + 1 or None].decode("utf-8")
     except UnicodeDecodeError:
