@@ -95,11 +95,11 @@ def has_own_object(clause: str, joint: str, files: Collection[str]) -> bool:
 
 
 def asks_for_more(text: str, skills: Sequence[str]) -> bool:
-    """Whether a message orders an act, to draw, save, delete, send or the like, of which none of the texts that describe
-    the `skills` speaks."""
+    """Whether a message orders an act, to draw, save, delete, send or the like, of which none of the descriptions
+    `skills` speaks."""
     order = _POLITE.sub("", text.strip())
     for act, pattern in _ACTS.items():
-        if hit := pattern.search(order):
+        if hit := pattern.search(order) or pattern.search(text):
             kind = next(filter(None, hit.groupdict().values()), "")
             does = lazy_compile(_SOURCES[f"does.{act}"].replace("{to}", re.escape(kind)), re.IGNORECASE)
             if not any(map(does.search, skills)):

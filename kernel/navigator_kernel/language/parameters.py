@@ -12,7 +12,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.language.clauses import is_long
-from navigator_kernel.language.orders import is_verb
 from navigator_kernel.language.sources import SOURCES
 from navigator_kernel.language.targets import without_left_out
 from navigator_kernel.text import STOP, fold, lazy_compile
@@ -40,14 +39,28 @@ _OF_ALL = lazy_compile(
     re.IGNORECASE,
 )
 # Values of these kinds replace each other in a message that continues the run before
-_GROUPS = {"since": "period", "until": "period", "columns": "columns", "mentioned": "columns", "choice": "choice", "group": "by"}
+_GROUPS = {
+    "since": "period",
+    "until": "period",
+    "columns": "columns",
+    "mentioned": "columns",
+    "choice": "choice",
+    "group": "by",
+}
 # Values of a table that a message may have without meaning them
 _ORDINARY = frozenset(
     """all any csv data date day file first last list month name new none number only other report row rows column
-    columns summary table text the type value week year yes count sheet record records line lines 数据 日期 文件 表格 名称
-    类型 数量 金额 其他 全部 所有 没有 多少 时间 记录""".split()
+    columns summary table text the type value week year yes count sheet record records line lines 数据 日期 文件
+    表格 名称 类型 数量 金额 其他 全部 所有 没有 多少 时间 记录""".split()
 )
 _NAME = lazy_compile(r"[a-z][\w.-]*|[\u3400-\u9fff]{2,4}(?=呢|$)")
+_CLAUSE = lazy_compile(r"[,;，；。?？]")
+_FIGURE = lazy_compile(
+    r"\b(?:how (?:much|many)|what(?:'s| is| was| are)|which|total|sum|average|mean|number|amount|compar\w*|versus|vs"
+    r"|most|highest|lowest)\b"
+    r"|多少|几|合计|平均|总|最[高低多少大小]|对比|比较",
+    re.IGNORECASE,
+)
 _OF_TABLE = frozenset({"columns", "mentioned", "sort", "where"})  # kinds of values that name parts of a table
 _CONDITION = lazy_compile(r"([^<>=!]*)[<>=!]=?(.*)")
 _KEY = lazy_compile(r"\"([^\"\\\n]{1,100})\"\s*:")
@@ -252,16 +265,14 @@ def _not_taken(
             continue
         inside = replace(request, need=limit.words)
         taken = any(stated.taken(limit, spec) for spec in specs) or (limit.kind == "only" and "columns" in values)
-        if not taken and not any(_stated(spec, inside, values, specs) for spec in reads):
+        if not taken and (limit.kind == "time" or not any(_stated(spec, inside, values, specs) for spec in reads)):
             near = stated.near(limit, specs, table)
             problem = f"this skill cannot limit or order its answer by {limit.words!r}"
             return FileReference(written=limit.words, path=Path(limit.words), problem=problem, near=near, refused=True)
     return None
 
 
-def _continued(
-    specs: Sequence[ParamSpec], values: Mapping[str, str], request: PreprocessingResult
-) -> dict[str, str]:
+def _continued(specs: Sequence[ParamSpec], values: Mapping[str, str], request: PreprocessingResult) -> dict[str, str]:
     """The last run's values that the message does not replace: a path or text replaces both, a time both its ends, a
     condition those of its column, and "overall" what limits the work. Another table must have the columns."""
     before, changed = request.before, {_group(spec) for spec in specs if spec.name in values}
@@ -444,7 +455,8 @@ def _limits(
         return (), ()
     names, cells = _table(specs, values, request)
     words = {word for spec in specs if spec.choices for each in stated.choices(spec.choices).values() for word in each}
-    values_meant = [cell for cell in cells if _is_meant(cell, request.need) and fold(cell) not in words]
+    cells = [cell for cell in cells if fold(cell) not in words]
+    values_meant = [cell for cell in cells if _is_meant(cell, request)]
     limits, mentioned = stated.limits(text, names, cells, request.people, meant=values_meant)
     if request.way == "follow_up" and not limits:  # "and Ann?" after the commits of somebody else
         words = set(_NAME.findall(fold(request.need)))
@@ -453,12 +465,13 @@ def _limits(
     return limits, mentioned
 
 
-def _is_meant(cell: str, need: str) -> bool:
-    """Whether a message that has the words of a value of the table surely means it: a name, not an ordinary word."""
-    word = fold(cell)
-    if not word.isascii() or not word.isalpha() or cell in need[1:]:
-        return not word.isalpha() or word not in _ORDINARY
-    return len(word) > 2 and word not in _ORDINARY and not is_verb(word)
+def _is_meant(cell: str, request: PreprocessingResult) -> bool:
+    """Whether a message that has the words of a value of the table surely means it: as a name in a clause that asks for
+    a figure, or because it continues the run before."""
+    if fold(cell) in _ORDINARY or request.way == "follow_up":
+        return fold(cell) not in _ORDINARY
+    asking = (clause for clause in _CLAUSE.split(request.need) if _FIGURE.search(clause))
+    return not cell[0].islower() and any(cell in clause for clause in asking)
 
 
 def _table(

@@ -592,7 +592,7 @@ def _forms(key: str) -> set[str]:
     forms = {key, f"{key}s", f"{key}es", f"{key[:-1]}ies" if key.endswith("y") else key} if key.isascii() else {key}
     if len(key) > 3 and key.isascii() and key.endswith("s"):
         forms |= {key[:-1], f"{key[:-3]}y" if key.endswith("ies") else key[:-2] if key.endswith("es") else key}
-    return forms
+    return {form for form in forms if form == key or len(form) > 2}  # Ines is not "in"
 
 
 def word(text: str) -> str:
@@ -655,14 +655,15 @@ def limits(
                 listed += [Limit("sort", ordered, part["words"])] if ordered else []
     for hit in _VALUES.finditer(marked) if kinds in {"", "where"} else ():  # "except Oslo and Bergen", "did Mei borrow"
         values = [every[int(mark[1])] for mark in _IN_MARK.finditer(hit[0])]
+        is_meant = any(value in meant for value in values)  # those of one list are meant alike
         sign = "!=" if _is_unwanted(marked, hit.start()) else ""
-        listed += [Limit("where", sign + value, value) for value in values if value in meant]
+        listed += [Limit("where", sign + value, value) for value in values if sign or is_meant]
     mentioned = (int(mark[1]) for mark in (*besides, *_IN_MARK.finditer(marked)))
     return listed, [names[place] for place in mentioned if place < len(names)]
 
 
 def _is_unwanted(marked: str, start: int) -> bool:
-    return _NOT_WANTED.search(marked, max(0, start - 24), start) is not None
+    return _EXCEPT.search(marked, max(0, start - 24), start) is not None
 
 
 def _is_within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
@@ -687,7 +688,9 @@ def near(limit: Limit, specs: Sequence[ParamSpec], table: tuple[Sequence[str], S
 
 
 _IN_MARK = lazy_compile("[\ue000\ue002](\\d+)\ue001")
-_VALUES = lazy_compile("\ue002\\d+\ue001(?:\\s?(?:[,、&/和与及或]|(?:and|or|vs\\.?|versus)\\s)\\s?(?:the\\s)?\ue002\\d+\ue001)*")
+_VALUES = lazy_compile(
+    "\ue002\\d+\ue001(?:\\s?(?:[,、&/和与及或]|(?:and|or|vs\\.?|versus)\\s)\\s?(?:the\\s)?\ue002\\d+\ue001)*"
+)
 _LIMITED = [
     (name.partition(".")[0], lazy_compile(source))
     for name, source in _SOURCES.items()
@@ -724,6 +727,6 @@ def choices(declared: str) -> dict[str, tuple[str, ...]]:
 
 
 _NOT_WANTED = lazy_compile(_SOURCES["_NOT_WANTED"])
-_ONLY = lazy_compile(_SOURCES["_ONLY"])
+_ONLY, _EXCEPT = lazy_compile(_SOURCES["_ONLY"]), lazy_compile(_SOURCES["_EXCEPT"])
 _DOWN = lazy_compile(_SOURCES["_DOWN"])
 _GATES = {name[5:]: lazy_compile(source) for name, source in _SOURCES.items() if name.startswith("gate.")}

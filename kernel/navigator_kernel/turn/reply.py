@@ -47,8 +47,8 @@ DIRECT = "direct"  # the target of an answer without a skill
 class TurnSummary(Struct, frozen=True, kw_only=True):
     """The data for a reply. `asked` is the message that started the work, not a later yes; `elapsed` the turn's time so
     far in seconds; `waits_for` the subject for which `workflow` needs a yes, `question` the text of that question;
-    `agreed` the subjects of these orders whose yes is not used up, `stated` the parameters whose values are read from the
-    words of a message, which the next message can continue with. `outcome` and `answer` say what the message meant,
+    `agreed` the subjects of these orders whose yes is not used up; `stated` the parameters whose values were read from
+    the words of a message, with which the next one can continue. `outcome` and `answer` say what the message meant,
     `own` is the kernel's own answer to it, `offer` what that answer offers to do.
     """
 

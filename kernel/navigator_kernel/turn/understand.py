@@ -334,10 +334,12 @@ def decide(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -
         result = _result(intent, request, catalogue)
     result = _without_text(result, request, catalogue) or result
     names = result.names if isinstance(result, Skills) else ()
+    undone = intent.entity if isinstance(result, Direct) and intent.mode == "SKILL" else None  # the nearest one
+    near = [*filter(None, [undone]), *intent.candidates][:FALLBACKS]
     return RouteDecision(
         result=result,
-        entity=names[0] if names else intent.entity,
-        candidates=tuple(name for name in intent.candidates[:FALLBACKS] if name not in names),
+        entity=names[0] if names else None if undone else intent.entity,
+        candidates=tuple(name for name in near if name not in names),
         confidence=intent.confidence,
         tier=intent.tier,
         reason=intent.reasoning or "",

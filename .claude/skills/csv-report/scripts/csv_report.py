@@ -546,7 +546,9 @@ def main() -> None:
         "--where", default="", help="conditions that the rows meet, as port=Oslo or amount>5, one a line"
     )
     parser.add_argument(
-        "--sort", default="", help="the column that orders rows or groups; `desc` behind it for the largest first, alone by the first column of numbers"
+        "--sort",
+        default="",
+        help="the column that orders rows or groups; `desc` behind it for the largest first",
     )
     parser.add_argument("--top", default="", help="how many rows or groups")
     parser.add_argument("--about", default="", help="the columns that the summary tells, with commas between")

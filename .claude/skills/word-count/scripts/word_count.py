@@ -244,7 +244,9 @@ def main() -> None:
     parser.add_argument("--without", default="", help="files, folders and patterns to leave out, one a line")
     parser.add_argument("--by", default="", help="which list is wanted; all are in the answer")
     parser.add_argument("--word", default="", help="a word whose occurrences are counted")
-    parser.add_argument("--about", default="", help="what the summary tells as well: no_spaces, paragraphs, longest, most")
+    parser.add_argument(
+        "--about", default="", help="what the summary tells as well: no_spaces, paragraphs, longest, most"
+    )
     parser.add_argument("--top", type=int, default=10, help="how many frequent words to list")
     given = parser.parse_args()
     about: dict[str, object] = {}
