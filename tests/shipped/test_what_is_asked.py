@@ -100,7 +100,7 @@ def answers_of(place: Place, messages: str) -> list[str]:
         ("how many rows of sales.csv have quantity between 5 and 9", "sales.csv, quantity >= 5, quantity <= 9: 3 rows"),
         ("which shop sold the most in sales.csv", "sales.csv by shop: Harbour: 2 rows, quantity sum 17"),
         ("除了 Ines，sales.csv 的 quantity 合计是多少", "clerk != Ines"),
-        ("对比 Harbour 和 Station 的 quantity sales.csv", "Harbour：2 行，quantity 合计 17"),
+        ("对比 sales.csv 里的 Harbour 和 Station", "Harbour：2 行，quantity 合计 17"),
     ],
 )  # fmt: skip
 def test_values_of_the_table_that_a_question_names_limit_its_rows(place: Place, message: str, told: str) -> None:
