@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from navigator_kernel.language.sources import SOURCES
 from navigator_kernel.text import lazy_compile
@@ -32,12 +32,6 @@ _CONTINUES_TASK = lazy_compile(_SOURCES["_CONTINUES_TASK"], re.IGNORECASE)
 _APART = lazy_compile(_SOURCES["_APART"], re.IGNORECASE)
 _OBJECT = lazy_compile(r"^[a-z-]+\s+\S|[\u4e00-\u9fff]{3}", re.IGNORECASE)
 _NEW_OBJECT = lazy_compile(_SOURCES["_NEW_OBJECT"], re.IGNORECASE)
-# Acts that change or show more than a skill that only looks; `does` in the data has the words of skills that do them
-_ACTS = {
-    name.removeprefix("act."): lazy_compile(source, re.IGNORECASE)
-    for name, source in _SOURCES.items()
-    if name.startswith("act.")
-}
 _MOVED = lazy_compile(r"(?:把|将(?![来军近要会]))\S.")
 
 
@@ -92,19 +86,6 @@ def has_own_object(clause: str, joint: str, files: Collection[str]) -> bool:
     if _CONTINUES_TASK.match(order):
         return False
     return _OBJECT.search(order) is not None if _APART.search(joint) else has_new_object(order)
-
-
-def asks_for_more(text: str, skills: Sequence[str]) -> bool:
-    """Whether a message orders an act, to draw, save, delete, send or the like, of which none of the descriptions
-    `skills` speaks."""
-    order = _POLITE.sub("", text.strip())
-    for act, pattern in _ACTS.items():
-        if hit := pattern.search(order) or pattern.search(text):
-            kind = next(filter(None, hit.groupdict().values()), "")
-            does = lazy_compile(_SOURCES[f"does.{act}"].replace("{to}", re.escape(kind)), re.IGNORECASE)
-            if not any(map(does.search, skills)):
-                return True
-    return False
 
 
 def is_verb(word: str) -> bool:

@@ -296,7 +296,7 @@ def _group(spec: ParamSpec) -> str:
 
 
 def _has_columns(specs: Sequence[ParamSpec], values: Mapping[str, str], same: Mapping[str, str]) -> bool:
-    """Whether the table that is worked on now has all that the values `same` name; so has what is no table."""
+    """Whether the table that is worked on now has all that the values `same` name; so has what is not a table."""
     path = next((values[spec.name] for spec in specs if spec.validation == "file_exists" and spec.name in values), "")
     if not path or not any(spec.validation == "columns" for spec in specs):
         return True
@@ -404,7 +404,7 @@ def _stated(
     match spec.validation:
         case "since" | "until":
             text = stated.without_names(text, [name for names in _table(specs, values, request) for name in names])
-            for limit in _limits(specs, values, request)[0]:  # "between 5 and 9" of a column is no days
+            for limit in _limits(specs, values, request)[0]:  # "between 5 and 9" of a column is not a time
                 of_column = limit.kind == "where" and limit.words[-1:].isdigit()
                 text = re.sub(re.escape(limit.words), " ", text, flags=re.IGNORECASE) if of_column else text
             since, until = stated.period(text, date.fromisoformat(request.today)) if request.today else ("", "")

@@ -633,15 +633,15 @@ def limits(
         for hit in pattern.finditer(marked):
             groups = {"words": hit[0], **{name: part for name, part in hit.groupdict().items() if part}}
             own = [hit.span(name) for name in groups if name != "words"]
-            start = hit.start("v") if kind.startswith("where=") and "c" not in groups else hit.start()
-            inside = _IN_MARK.finditer(marked, start, hit.end())
-            besides += [mark for mark in inside if not _is_within(mark.start(), own)]
+            begin = hit.start("v") if kind.startswith("where=") and "c" not in groups else hit.start()
+            inside = _IN_MARK.finditer(marked, begin, hit.end())
+            besides += [mark for mark in inside if not any(start <= mark.start() < end for start, end in own)]
             part = {
                 name: _IN_MARK.sub(lambda mark: every[int(mark[1])], group).strip() for name, group in groups.items()
             }
             if kind == "author" and not any(part["w"] in (name, *name.split()) for name in map(_lower, people)):
                 continue
-            marked = f"{marked[:start]}{'■' * (hit.end() - start)}{marked[hit.end() :]}"
+            marked = f"{marked[:begin]}{'■' * (hit.end() - begin)}{marked[hit.end() :]}"
             sign = kind.removeprefix("where")
             if sign != kind:
                 sign = "!=" if "c" not in part and _is_unwanted(whole, hit.start("v")) else sign
@@ -664,10 +664,6 @@ def limits(
 
 def _is_unwanted(marked: str, start: int) -> bool:
     return _EXCEPT.search(marked, max(0, start - 24), start) is not None
-
-
-def _is_within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= place < end for start, end in spans)
 
 
 def taken(limit: Limit, spec: ParamSpec) -> str:

@@ -23,6 +23,7 @@ from navigator_kernel.language.clauses import (
     MOST,
     OF_COMMITS,
     Clause,
+    asks_for_more,
     asks_to_look,
     clauses,
     is_long,
@@ -30,7 +31,6 @@ from navigator_kernel.language.clauses import (
     refuses,
     without_refused,
 )
-from navigator_kernel.language.orders import asks_for_more
 from navigator_kernel.language.parameters import meant, wants_path
 from navigator_kernel.language.signs import is_path, named_files
 from navigator_kernel.language.targets import without_left_out
