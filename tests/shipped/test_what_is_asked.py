@@ -186,3 +186,14 @@ def test_what_a_command_does_is_still_done(place: Place, message: str, told: str
         owner = "log-summary" if ".log" in message else "csv-report"
         report = talk.say("y" if len(options) == 1 else str(options.index(owner) + 1)).report
     assert told in report.summary
+
+
+def test_a_name_alone_asks_for_the_commits_of_that_person_next(place: Place) -> None:
+    """SEN-7"""
+    git(place.root, "init", "--quiet", "--initial-branch=main")
+    for who in ("Ann Lund", "Ben Novak"):
+        person = ["-c", f"user.name={who}", "-c", "user.email=a@b.invalid"]
+        git(place.root, *person, "commit", "--quiet", "--allow-empty", "-m", "x")
+    talk = place.talk()
+    assert "most active: Ann Lund (1 commit)" in talk.say("how many commits did Ann Lund make").report.summary
+    assert "most active: Ben Novak (1 commit)" in talk.say("and Ben Novak?").report.summary

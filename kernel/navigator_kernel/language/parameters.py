@@ -400,7 +400,7 @@ def _stated(
     """A time, a number or the columns that the message asks for, outside the names of its files."""
     from navigator_kernel.language import stated
 
-    text = _said(request)
+    text, is_follow_up = _said(request), request.way == "follow_up"
     match spec.validation:
         case "since" | "until":
             text = stated.without_names(text, [name for names in _table(specs, values, request) for name in names])
@@ -431,7 +431,7 @@ def _stated(
             of_groups = dict.fromkeys(mentioned) if any(limit.kind == "group" for limit in limits) else ()
             columns = [name for name in stated.columns(text, names) if name in names or name not in cells]
             return ",".join(columns or of_groups) or None
-        case _ if not _LIMITING.search(text) and not any(spec.validation == "columns" for spec in specs):
+        case _ if not (is_follow_up or _LIMITING.search(text) or any(spec.validation == "columns" for spec in specs)):
             return None
         case _:
             limits, _ = _limits(specs, values, request)
@@ -462,8 +462,8 @@ def _limits(
     values_meant = [cell for cell in cells if _is_meant(cell, request)]
     limits, mentioned = stated.limits(text, names, cells, request.people, meant=values_meant)
     if request.way == "follow_up" and not limits:  # "and Ann?" after the commits of somebody else
-        words = set(_NAME.findall(fold(request.need)))
-        people = [name for name in request.people if words & {*fold(name).split(), fold(name)}]
+        words = set(_NAME.findall(request.need.casefold()))
+        people = [name for name in request.people if words & {*name.casefold().split()}]
         limits = [stated.Limit("person", name, name) for name in people]
     return limits, mentioned
 
