@@ -139,5 +139,5 @@ def test_tab_completes_a_skill_a_workflow_or_a_file(here: Place, typed: str, com
 def test_a_conversation_that_is_taken_up_again_shows_what_waits(here: Place) -> None:
     here.run("chat", "--session", "s", stdin="!echo made\n")
     with terminal(here, "chat", "--session", "s") as screen:
-        screen.until("echo made")
-        screen.until("[y]es")
+        screen.wait_for("echo made")
+        screen.wait_for("[y]es")

@@ -69,3 +69,131 @@ def test_the_commit_that_is_asked_for_is_told(place: Place, message: str, told: 
     git(place.root, "init", "--quiet", "--initial-branch=main")
     git(place.root, "fast-import", "--quiet", stdin=stream.encode())
     assert told in answer_of(place, message)
+
+
+SALES = (
+    "date,shop,clerk,quantity,price\n2026-06-03,Harbour,Anna,5,2.50\n2026-06-20,Old Town,Boris,9,3.20\n"
+    "2026-07-02,Station,Anna,7,1.10\n2026-07-09,Harbour,Ines,12,4.00\n2026-08-01,Old Town,Ines,2,2.50\n"
+)
+
+
+def answers_of(place: Place, messages: str) -> list[str]:
+    """The summaries of the replies to messages of one session, with `|` between; an offered csv-report is accepted."""
+    talk, summaries = place.talk(), list[str]()
+    for message in messages.split(" | "):
+        report = talk.say(message).report
+        options = list(report.data.get("options", ()))
+        if "csv-report" in options:
+            report = talk.say("y" if len(options) == 1 else str(options.index("csv-report") + 1)).report
+        summaries.append(report.summary)
+    return summaries
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("total quantity in sales.csv except Old Town", "sales.csv, shop != Old Town: 3 rows, 5 columns; quantity: sum 24"),
+        ("total quantity in sales.csv except Ines", "sales.csv, clerk != Ines: 3 rows, 5 columns; quantity: sum 21"),
+        ("how many orders has Anna in sales.csv", "sales.csv, clerk = Anna: 2 rows"),
+        ("compare Harbour and Station in sales.csv by quantity", "Harbour: 2 rows, quantity sum 17, mean 8.5; Station: 1 row, quantity sum 7"),
+        ("total quantity per clerk in sales.csv for Harbour", "shop = Harbour by clerk: Anna: 1 row, quantity sum 5; Ines: 1 row, quantity sum 12"),
+        ("how many rows of sales.csv have quantity between 5 and 9", "sales.csv, quantity >= 5, quantity <= 9: 3 rows"),
+        ("which shop sold the most in sales.csv", "sales.csv by shop: Harbour: 2 rows, quantity sum 17"),
+        ("除了 Ines，sales.csv 的 quantity 合计是多少", "clerk != Ines"),
+        ("对比 sales.csv 里的 Harbour 和 Station", "Harbour：2 行，quantity 合计 17"),
+    ],
+)  # fmt: skip
+def test_values_of_the_table_that_a_question_names_limit_its_rows(place: Place, message: str, told: str) -> None:
+    place.write("sales.csv", SALES)
+    assert told in answers_of(place, message)[-1]
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        ("highest quantity in June in sales.csv | and in July?", "sales.csv, date 2026-07-01 to 2026-07-31: 2 rows, 5 columns; quantity: max 12"),
+        ("highest quantity in June in sales.csv | what about August?", "quantity: max 2"),
+        ("highest quantity in sales.csv | and the lowest?", "sales.csv: 5 rows, 5 columns; quantity: min 2"),
+        ("total quantity in sales.csv for Anna | now only for Boris", "sales.csv, clerk = Boris: 1 row, 5 columns; quantity: sum 9"),
+        ("total quantity in sales.csv | and Ines?", "sales.csv, clerk = Ines: 2 rows, 5 columns; quantity: sum 14"),
+        ("sum of quantity per shop in sales.csv | per clerk", "sales.csv by clerk: Anna: 2 rows, quantity sum 12; Boris: 1 row, quantity sum 9; Ines: 2 rows, quantity sum 14"),
+        ("sum of quantity per clerk in sales.csv | only in July", "by clerk: Anna: 1 row, quantity sum 7; Ines: 1 row, quantity sum 12"),
+        ("how many errors are in app.log | 2026-09-01?", "2 errors"),
+    ],
+)  # fmt: skip
+def test_a_message_that_goes_on_keeps_what_it_does_not_replace(place: Place, messages: str, told: str) -> None:
+    """SEN-7, STK-3"""
+    place.write("sales.csv", SALES)
+    place.write("app.log", LOG)
+    assert told in answers_of(place, messages)[-1]
+
+
+def test_another_table_without_the_columns_is_summarised_whole(place: Place) -> None:
+    place.write("sales.csv", SALES)
+    place.write("crew.csv", "name,age\nAda,40\nBo,30\n")
+    summary = answers_of(place, "highest quantity in sales.csv | what about crew.csv")[-1]
+    assert summary == "crew.csv: 2 rows, 2 columns; age: sum 70, mean 35"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "plot the quantity per month from sales.csv",
+        "show the last 5 lines of app.log",
+        "first 3 lines of app.log",
+        "sort sales.csv by price and save it to sorted.csv",
+        "convert sales.csv to json",
+        "email the summary of sales.csv to Anna",
+        "fix the broken links in notes.md",
+        "画一张 sales.csv 的柱状图",
+        "显示 app.log 的最后5行",
+        "把 sales.csv 按 price 排序后保存成新文件",
+        "sum of quantity in sales.csv | and plot it",
+    ],
+)
+def test_what_no_command_does_is_not_answered_by_one_that_does_something_else(place: Place, message: str) -> None:
+    """X-33"""
+    for name, text in (("sales.csv", SALES), ("app.log", LOG), ("notes.md", NOTES)):
+        place.write(name, text)
+    talk = place.talk()
+    report = [talk.say(each).report for each in message.split(" | ")][-1]
+    assert (report.state, report.data["reason"]) == ("pending", "no_model")
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("summarise plot.csv", "plot.csv: 5 rows"),
+        ("show the first 2 rows of sales.csv", "sales.csv: 5 rows"),
+        ("do not delete anything, only summarise sales.csv", "sales.csv: 5 rows"),
+        ("errors between 9 and 10 in app.log", "this skill cannot limit or order its answer by 'between 9 and 10'"),
+        ("how many 404 in access.log", "; 1 line with '404'"),
+        ("app.log 里有几行提到 timeout", "；含“timeout”的有 2 行"),
+        ("max temp in readings.tsv", "temp: max 7.5"),
+    ],
+)
+def test_what_a_command_does_is_still_done(place: Place, message: str, told: str) -> None:
+    for name, text in (("sales.csv", SALES), ("plot.csv", SALES), ("app.log", LOG)):
+        place.write(name, text)
+    place.write(
+        "access.log",
+        '10.0.0.1 - - [30/Nov/2026:08:00:00 +0000] "GET /a" 404 12\n10.0.0.1 - - [30/Nov/2026:08:00:01 +0000] "GET /b" 200 14045\n',
+    )
+    (place.root / "readings.tsv").write_text("sensor\ttemp\nS1\t7.5\nS2\t3\n", "utf-16")
+    talk = place.talk()
+    report = talk.say(message).report
+    if options := list(report.data.get("options", ())):
+        owner = "log-summary" if ".log" in message else "csv-report"
+        report = talk.say("y" if len(options) == 1 else str(options.index(owner) + 1)).report
+    assert told in report.summary
+
+
+def test_a_name_alone_asks_for_the_commits_of_that_person_next(place: Place) -> None:
+    """SEN-7"""
+    git(place.root, "init", "--quiet", "--initial-branch=main")
+    for who in ("Ann Lund", "Ben Novak"):
+        person = ["-c", f"user.name={who}", "-c", "user.email=a@b.invalid"]
+        git(place.root, *person, "commit", "--quiet", "--allow-empty", "-m", "x")
+    talk = place.talk()
+    assert "most active: Ann Lund (1 commit)" in talk.say("how many commits did Ann Lund make").report.summary
+    assert "most active: Ben Novak (1 commit)" in talk.say("and Ben Novak?").report.summary

@@ -892,6 +892,8 @@ def _interrupted(found: _Found, state: OpenState) -> Reading:
 
 
 def _after_run(found: _Found, state: OpenState) -> Reading:
+    from navigator_kernel.language.stated import is_period
+
     marks, content = found.marks, _text_of(found)
     manner = any(piece.signs & {"manner"} for clause in found.clauses for piece in clause.pieces)
     if "topic" in marks and content:
@@ -913,7 +915,7 @@ def _after_run(found: _Found, state: OpenState) -> Reading:
     if "verb.delete" in found.weak and not content and not marks & {"no", "stop"} and not found.asks:
         names_one = any(sign.startswith("place.") for sign in found.weak)  # "delete task 1" is a wish of its own
         return Reading(outcome="other" if names_one else "undo")
-    if _adds(found):
+    if _adds(found) or is_period(found.text):
         return Reading(outcome="follow_up")
     if found.asks:
         return _asked_after(found, manner=manner)

@@ -67,6 +67,12 @@ _STEP_MARKS = "then after next finally lastly step second subsequently done 1. 1
 _MARKS, _BETWEEN = frozenset(";!?\n,"), (". ", " / ", " & ")
 _WORDS = frozenset("also besides addition additionally and well along together plus".split())
 _COURTESY = lazy_compile(_SOURCES["_COURTESY"], re.IGNORECASE)
+# Acts that change or show more than a skill that only looks; `does` in the data has the words of skills that do them
+_ACTS = {
+    name.removeprefix("act."): lazy_compile(source, re.IGNORECASE)
+    for name, source in _SOURCES.items()
+    if name.startswith("act.")
+}
 _LOOKS = lazy_compile(_SOURCES["_LOOKS"], re.IGNORECASE)
 _LOOK = lazy_compile(_SOURCES["_LOOK"], re.IGNORECASE)
 _ASKS_ZH = lazy_compile(_SOURCES["_ASKS_ZH"])
@@ -114,6 +120,19 @@ def asks_to_look(text: str) -> bool:
     """Whether `text` asks something, or orders no more than to look, count or report: nothing is to be changed by it."""
     order = _COURTESY.sub("", text.strip())
     return _LOOKS.match(order) is not None or _ASKS_ZH.search(order) is not None
+
+
+def asks_for_more(text: str, skills: Sequence[str]) -> bool:
+    """Whether a message orders an act, to draw, save, delete, send or the like, of which none of the descriptions
+    `skills` speaks."""
+    order = _COURTESY.sub("", text.strip())
+    for act, pattern in _ACTS.items():
+        if hit := pattern.search(order) or pattern.search(text):
+            kind = next(filter(None, hit.groupdict().values()), "")
+            does = lazy_compile(_SOURCES[f"does.{act}"].replace("{to}", re.escape(kind)), re.IGNORECASE)
+            if not any(map(does.search, skills)):
+                return True
+    return False
 
 
 def remark(text: str) -> Literal["feeling", "event", ""]:

@@ -38,6 +38,31 @@ _OF_ALL = lazy_compile(
     r"|总共|总的|一共|全部|所有|整个|从头到尾",
     re.IGNORECASE,
 )
+# Values of these kinds replace each other in a message that continues the run before
+_GROUPS = {
+    "since": "period",
+    "until": "period",
+    "columns": "columns",
+    "mentioned": "columns",
+    "choice": "choice",
+    "group": "by",
+}
+# Values of a table that a message may have without meaning them
+_ORDINARY = frozenset(
+    """all any csv data date day file first last list month name new none number only other report row rows column
+    columns summary table text the type value week year yes count sheet record records line lines 数据 日期 文件
+    表格 名称 类型 数量 金额 其他 全部 所有 没有 多少 时间 记录""".split()
+)
+_NAME = lazy_compile(r"[a-z][\w.-]*|[\u3400-\u9fff]{2,4}(?=呢|$)")
+_CLAUSE = lazy_compile(r"[,;，；。?？]")
+_FIGURE = lazy_compile(
+    r"\b(?:how (?:much|many)|what(?:'s| is| was| are)|which|total|sum|average|mean|number|amount|compar\w*|versus|vs"
+    r"|most|highest|lowest)\b"
+    r"|多少|几|合计|平均|总|最[高低多少大小]|对比|比较",
+    re.IGNORECASE,
+)
+_OF_TABLE = frozenset({"columns", "mentioned", "sort", "where"})  # kinds of values that name parts of a table
+_CONDITION = lazy_compile(r"([^<>=!]*)[<>=!]=?(.*)")
 _KEY = lazy_compile(r"\"([^\"\\\n]{1,100})\"\s*:")
 _VALUE = lazy_compile(r":\s*\"([^\"\\\n]{1,40})\"")
 _APART = lazy_compile(r"[\n\r,;\t|\"]+")
@@ -95,7 +120,7 @@ def parameters(
         value, known = values[name], [*files, *targets]
         given = next((file for file in known if value in {file.written, str(file.path)}), None)
         values[name] = str(given.path if given else (request.base / value).resolve())
-    values |= _continued(specs, values, request.before, request.need)
+    values |= _continued(specs, values, request)
     values |= _answered(specs, values, request.answer) if request.answer.strip() else {}
     replaced = {spec.instead_of for spec in specs if spec.name in values}
     missing = tuple(
@@ -240,27 +265,53 @@ def _not_taken(
             continue
         inside = replace(request, need=limit.words)
         taken = any(stated.taken(limit, spec) for spec in specs) or (limit.kind == "only" and "columns" in values)
-        if not taken and not any(_stated(spec, inside, values, specs) for spec in reads):
+        if not taken and (limit.kind == "time" or not any(_stated(spec, inside, values, specs) for spec in reads)):
             near = stated.near(limit, specs, table)
             problem = f"this skill cannot limit or order its answer by {limit.words!r}"
             return FileReference(written=limit.words, path=Path(limit.words), problem=problem, near=near, refused=True)
     return None
 
 
-def _continued(
-    specs: Sequence[ParamSpec], values: Mapping[str, str], before: Mapping[str, str], need: str
-) -> dict[str, str]:
-    """The last run's values that the message does not replace: a path or text replaces both, a time both its ends, and
-    "overall" all of them."""
-    changed = {_group(spec) for spec in specs if spec.name in values}
+def _continued(specs: Sequence[ParamSpec], values: Mapping[str, str], request: PreprocessingResult) -> dict[str, str]:
+    """The last run's values that the message does not replace: a path or text replaces both, a time both its ends, a
+    condition those of its column, and "overall" what limits the work. Another table must have the columns."""
+    before, changed = request.before, {_group(spec) for spec in specs if spec.name in values}
     same = {spec.name: before[spec.name] for spec in specs if spec.name in before and _group(spec) not in changed}
-    return {} if same and _OF_ALL.search(need) else same
+    for spec in specs:
+        if spec.validation == "where" and {spec.name} <= values.keys() & before.keys():
+            columns = {_condition(each)[0] for each in values[spec.name].split("\n")}
+            earlier = [each for each in before[spec.name].split("\n") if _condition(each)[0] not in columns]
+            same |= {spec.name: "\n".join([*earlier, values[spec.name]])}
+    if same and _OF_ALL.search(request.need):
+        wide = {spec.name for spec in specs if spec.required or _group(spec) in {"columns", "choice", "by"}}
+        return {name: value for name, value in same.items() if name in wide}
+    return same if "subject" not in changed or _has_columns(specs, values, same) else {}
 
 
 def _group(spec: ParamSpec) -> str:
+    """What a value says of the work: a value of the same group replaces it."""
     if spec.validation in {*PATHS, "endings"} or (spec.required and spec.validation == "not_empty"):
         return "subject"
-    return "period" if spec.validation in {"since", "until"} else spec.name
+    return _GROUPS.get(spec.validation, spec.name)
+
+
+def _has_columns(specs: Sequence[ParamSpec], values: Mapping[str, str], same: Mapping[str, str]) -> bool:
+    """Whether the table that is worked on now has all that the values `same` name; so has what is not a table."""
+    path = next((values[spec.name] for spec in specs if spec.validation == "file_exists" and spec.name in values), "")
+    if not path or not any(spec.validation == "columns" for spec in specs):
+        return True
+    parts = {spec.validation: same.get(spec.name, "") for spec in specs if spec.validation in _OF_TABLE}
+    columns = [*parts["columns"].split(","), *parts.get("mentioned", "").split(",")]
+    columns.append(parts.get("sort", "").removesuffix(" desc"))
+    cells = [column or value for column, value in map(_condition, parts.get("where", "").split("\n"))]
+    known = {"", *map(fold, header(Path(path))), *map(fold, _cells(Path(path)))}
+    return all(fold(name) in known for name in (*columns, *cells))
+
+
+def _condition(written: str) -> tuple[str, str]:
+    """The column, empty if none is said, and the value of `port=Oslo`, `Oslo` or `!=Oslo`."""
+    hit = _CONDITION.fullmatch(written)
+    return (hit[1], hit[2]) if hit else ("", written)
 
 
 def is_file(path: Path) -> bool:
@@ -349,10 +400,13 @@ def _stated(
     """A time, a number or the columns that the message asks for, outside the names of its files."""
     from navigator_kernel.language import stated
 
-    text = _said(request)
+    text, is_follow_up = _said(request), request.way == "follow_up"
     match spec.validation:
         case "since" | "until":
             text = stated.without_names(text, [name for names in _table(specs, values, request) for name in names])
+            for limit in _limits(specs, values, request)[0]:  # "between 5 and 9" of a column is not a time
+                of_column = limit.kind == "where" and limit.words[-1:].isdigit()
+                text = re.sub(re.escape(limit.words), " ", text, flags=re.IGNORECASE) if of_column else text
             since, until = stated.period(text, date.fromisoformat(request.today)) if request.today else ("", "")
             return (since if spec.validation == "since" else until) or None
         case "number":
@@ -372,11 +426,12 @@ def _stated(
         case "mentioned":
             return ",".join(dict.fromkeys(_limits(specs, values, request)[1])) or None
         case "columns":
-            names, _ = _table(specs, values, request)
+            names, cells = _table(specs, values, request)
             limits, mentioned = _limits(specs, values, request)
             of_groups = dict.fromkeys(mentioned) if any(limit.kind == "group" for limit in limits) else ()
-            return ",".join(stated.columns(text, names) or of_groups) or None
-        case _ if not _LIMITING.search(text) and not any(spec.validation == "columns" for spec in specs):
+            columns = [name for name in stated.columns(text, names) if name in names or name not in cells]
+            return ",".join(columns or of_groups) or None
+        case _ if not (is_follow_up or _LIMITING.search(text) or any(spec.validation == "columns" for spec in specs)):
             return None
         case _:
             limits, _ = _limits(specs, values, request)
@@ -402,7 +457,24 @@ def _limits(
     if given_text(request.need) or not any(spec.validation in STATED for spec in specs):
         return (), ()
     names, cells = _table(specs, values, request)
-    return stated.limits(text, names, cells, request.people)
+    words = {word for spec in specs if spec.choices for each in stated.choices(spec.choices).values() for word in each}
+    cells = [cell for cell in cells if fold(cell) not in words]
+    values_meant = [cell for cell in cells if _is_meant(cell, request)]
+    limits, mentioned = stated.limits(text, names, cells, request.people, meant=values_meant)
+    if request.way == "follow_up" and not limits:  # "and Ann?" after the commits of somebody else
+        words = set(_NAME.findall(request.need.casefold()))
+        people = [name for name in request.people if words & {*name.casefold().split()}]
+        limits = [stated.Limit("person", name, name) for name in people]
+    return limits, mentioned
+
+
+def _is_meant(cell: str, request: PreprocessingResult) -> bool:
+    """Whether a message that has the words of a value of the table surely means it: as a name in a clause that asks for
+    a figure, or because it continues the run before."""
+    if fold(cell) in _ORDINARY or request.way == "follow_up":
+        return fold(cell) not in _ORDINARY
+    asking = (clause for clause in _CLAUSE.split(request.need) if _FIGURE.search(clause))
+    return not cell[0].islower() and any(cell in clause for clause in asking)
 
 
 def _table(
@@ -445,7 +517,9 @@ def header(path: Path) -> tuple[str, ...]:
 
 
 def decoded(data: bytes) -> str:
-    """The text of the first bytes of a file in UTF-8, else in GB18030."""
+    """The text of the first bytes of a file in UTF-8, or UTF-16 with its mark, else in GB18030."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data[: len(data) & ~1].decode("utf-16", "replace")
     try:
         return data[: data.rfind(b"\n") + 1 or None].decode("utf-8")
     except UnicodeDecodeError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date, timedelta
 from difflib import get_close_matches
 from itertools import zip_longest
@@ -18,6 +18,8 @@ from navigator_kernel.language.sources import SOURCES
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.resource import ParamSpec
 
+_SHORT = 40  # characters of a message that may be only a time
+_BESIDE_TIME = lazy_compile(r"(?:and|then|now|only|just|in|on|for|of|the|what|how|about|那么?|只看|[的呢]|[\s,?。!])*")
 _LIMIT = 4_000  # characters of a message that are read
 Days = tuple[date, date]  # the first and the last one
 _SOURCES = SOURCES["stated"]
@@ -107,6 +109,13 @@ def day(text: str, today: date) -> date | None:
     """The single day that the message means, if it means one."""
     first, last = period(text, today)
     return date.fromisoformat(first) if first and first == last else None
+
+
+def is_period(text: str) -> bool:
+    """Whether a short text states a time and nothing else: "yesterday?", "and in July"."""
+    plain = _plain(text)
+    times = _joined(plain, date.max) if len(plain) <= _SHORT else []
+    return len(times) == 1 and _BESIDE_TIME.fullmatch(plain[: times[0].start] + plain[times[0].end :]) is not None
 
 
 def without_names(text: str, names: Sequence[str]) -> str:
@@ -583,7 +592,7 @@ def _forms(key: str) -> set[str]:
     forms = {key, f"{key}s", f"{key}es", f"{key[:-1]}ies" if key.endswith("y") else key} if key.isascii() else {key}
     if len(key) > 3 and key.isascii() and key.endswith("s"):
         forms |= {key[:-1], f"{key[:-3]}y" if key.endswith("ies") else key[:-2] if key.endswith("es") else key}
-    return forms
+    return {form for form in forms if form == key or len(form) > 2}  # Ines is not "in"
 
 
 def word(text: str) -> str:
@@ -605,10 +614,16 @@ class Limit(NamedTuple):
 
 
 def limits(
-    text: str, names: Sequence[str] = (), cells: Sequence[str] = (), people: Sequence[str] = (), *, kinds: str = ""
+    text: str,
+    names: Sequence[str] = (),
+    cells: Sequence[str] = (),
+    people: Sequence[str] = (),
+    *,
+    kinds: str = "",
+    meant: Collection[str] = (),
 ) -> tuple[Sequence[Limit], Sequence[str]]:
     """The limits that the message sets, all or those of `kinds`, in a file with the columns `names` and the values `cells`, in a project
-    with commits by `people`; and the other columns that it names."""
+    with commits by `people`; and the other columns that it names. A value of `meant` limits the rows wherever it stands."""
     every, listed, besides = [*names, *cells], list[Limit](), list[re.Match[str]]()
     whole = _marked(_lower(text), every)
     order = " desc" if _DOWN.search(whole) else ""
@@ -618,27 +633,37 @@ def limits(
         for hit in pattern.finditer(marked):
             groups = {"words": hit[0], **{name: part for name, part in hit.groupdict().items() if part}}
             own = [hit.span(name) for name in groups if name != "words"]
-            besides += [mark for mark in _IN_MARK.finditer(marked, *hit.span()) if not _is_within(mark.start(), own)]
+            begin = hit.start("v") if kind.startswith("where=") and "c" not in groups else hit.start()
+            inside = _IN_MARK.finditer(marked, begin, hit.end())
+            besides += [mark for mark in inside if not any(start <= mark.start() < end for start, end in own)]
             part = {
                 name: _IN_MARK.sub(lambda mark: every[int(mark[1])], group).strip() for name, group in groups.items()
             }
             if kind == "author" and not any(part["w"] in (name, *name.split()) for name in map(_lower, people)):
                 continue
-            marked = f"{marked[: hit.start()]}{'■' * len(hit[0])}{marked[hit.end() :]}"
+            marked = f"{marked[:begin]}{'■' * (hit.end() - begin)}{marked[hit.end() :]}"
             sign = kind.removeprefix("where")
             if sign != kind:
-                condition = f"{part['c']}{sign}{part['v']}" if "c" in part else part["v"]
+                sign = "!=" if "c" not in part and _is_unwanted(whole, hit.start("v")) else sign
+                condition = f"{part['c']}{sign}{part['v']}" if "c" in part else sign.removeprefix("=") + part["v"]
                 listed.append(Limit("where", condition, part["words"]))
+                listed += [Limit("where", f"{part['c']}<={part['to']}", part["words"])] if "to" in part else []
             elif kind != "plain":
                 value = part.get("g") or part.get("w") or (part["s"] + order if "s" in part else part["words"])
                 listed.append(Limit(_AS.get(kind, kind), value, part["words"]))
-                listed += [Limit("sort", f"{part['s']} desc", part["words"])] if "g" in part and "s" in part else []
+                ordered = f"{part['s']} desc" if "g" in part and "s" in part else " desc" if "most" in part else ""
+                listed += [Limit("sort", ordered, part["words"])] if ordered else []
+    for hit in _VALUES.finditer(marked) if kinds in {"", "where"} else ():  # "except Oslo and Bergen", "did Mei borrow"
+        values = [every[int(mark[1])] for mark in _IN_MARK.finditer(hit[0])]
+        is_meant = any(value in meant for value in values)  # those of one list are meant alike
+        sign = "!=" if _is_unwanted(marked, hit.start()) else ""
+        listed += [Limit("where", sign + value, value) for value in values if sign or is_meant]
     mentioned = (int(mark[1]) for mark in (*besides, *_IN_MARK.finditer(marked)))
     return listed, [names[place] for place in mentioned if place < len(names)]
 
 
-def _is_within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= place < end for start, end in spans)
+def _is_unwanted(marked: str, start: int) -> bool:
+    return _EXCEPT.search(marked, max(0, start - 24), start) is not None
 
 
 def taken(limit: Limit, spec: ParamSpec) -> str:
@@ -659,6 +684,9 @@ def near(limit: Limit, specs: Sequence[ParamSpec], table: tuple[Sequence[str], S
 
 
 _IN_MARK = lazy_compile("[\ue000\ue002](\\d+)\ue001")
+_VALUES = lazy_compile(
+    "\ue002\\d+\ue001(?:\\s?(?:[,、&/和与及或]|(?:and|or|vs\\.?|versus)\\s)\\s?(?:the\\s)?\ue002\\d+\ue001)*"
+)
 _LIMITED = [
     (name.partition(".")[0], lazy_compile(source))
     for name, source in _SOURCES.items()
@@ -695,6 +723,6 @@ def choices(declared: str) -> dict[str, tuple[str, ...]]:
 
 
 _NOT_WANTED = lazy_compile(_SOURCES["_NOT_WANTED"])
-_ONLY = lazy_compile(_SOURCES["_ONLY"])
+_ONLY, _EXCEPT = lazy_compile(_SOURCES["_ONLY"]), lazy_compile(_SOURCES["_EXCEPT"])
 _DOWN = lazy_compile(_SOURCES["_DOWN"])
 _GATES = {name[5:]: lazy_compile(source) for name, source in _SOURCES.items() if name.startswith("gate.")}

@@ -86,7 +86,7 @@ def preprocess(message: Message, files: FileReader, now: str = "") -> Preprocess
         way=message.way,
         targets=tuple(file for file in named if file.written not in parser.references and not file.left_out),
         without=tuple(file for file in named if file.left_out),
-        people=tuple(files.people()) if today and OF_COMMITS.search(plain) else (),
+        people=tuple(files.people()) if today and (OF_COMMITS.search(plain) or message.way == "follow_up") else (),
         today=today.isoformat() if today else "",
         language=message.language or language_of(text),
     )

@@ -12,7 +12,7 @@ from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFoun
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.parameters import is_there
 from navigator_kernel.language.wording import COLON, because, between, say
-from navigator_kernel.text import cut_text, escape_controls, lazy_compile, shorten
+from navigator_kernel.text import cut_text, escape_controls, shorten
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.packet import Meta, Packet, Report, State
 from navigator_kernel.values.reply import Notice, Reply, Sections
@@ -41,14 +41,14 @@ FAILURES = 2  # SAF-5
 MOST_FILES = 100  # files of a session that later turns can read
 SUBJECT_LIMIT = 600  # characters of a subject in the list of waiting approvals
 NOTHING_WANTED = ("unwanted", "no_skill")  # reasons for which no skill is suggested
-_DATE = lazy_compile(r"\d{4}-\d\d-\d\d")
 DIRECT = "direct"  # the target of an answer without a skill
 
 
 class TurnSummary(Struct, frozen=True, kw_only=True):
     """The data for a reply. `asked` is the message that started the work, not a later yes; `elapsed` the turn's time so
     far in seconds; `waits_for` the subject for which `workflow` needs a yes, `question` the text of that question;
-    `agreed` the subjects of these orders whose yes is not used up. `outcome` and `answer` say what the message meant,
+    `agreed` the subjects of these orders whose yes is not used up; `stated` the parameters whose values were read from
+    the words of a message, with which the next one can continue. `outcome` and `answer` say what the message meant,
     `withdrawn` what it refused, to ask for something else; `own` is the kernel's own answer to it, `offer` what that
     answer offers to do.
     """
@@ -64,6 +64,7 @@ class TurnSummary(Struct, frozen=True, kw_only=True):
     waits_for: str = ""
     question: str = ""
     agreed: tuple[str, ...] = ()
+    stated: frozenset[str] = frozenset()
     outcome: Outcome = "other"
     answer: str = ""
     withdrawn: str = ""
@@ -348,9 +349,9 @@ def _sticky(ran: Packet, report: Report, turn: TurnSummary, now: str) -> Sticky 
     if ran.agent not in targets:
         return None
     given = ran.params.required if ran.agent == "skills" else {}
-    # The next message can continue with a path or a date; a text or a number may be a secret
+    # The next message can continue with a path and what limits the work; a text may be a secret
     texts = {name: str(value) for name, value in given.items()}
-    values = {n: t for n, t in texts.items() if _DATE.fullmatch(t) or (t.startswith("/") and is_there(Path(t)))}
+    values = {n: t for n, t in texts.items() if n in turn.stated or (t.startswith("/") and is_there(Path(t)))}
     text = turn.asked if turn.workflow is None else turn.workflow.again
     sticky = Sticky(agent=ran.agent, target=targets[ran.agent], text=text, run=turn.run, at=now, values=values)
     asks = report.by_model and (report.raw or "").rstrip().endswith(("?", "？"))

@@ -23,6 +23,7 @@ from navigator_kernel.language.clauses import (
     MOST,
     OF_COMMITS,
     Clause,
+    asks_for_more,
     asks_to_look,
     clauses,
     is_long,
@@ -333,10 +334,12 @@ def decide(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -
         result = _result(intent, request, catalogue)
     result = _without_text(result, request, catalogue) or result
     names = result.names if isinstance(result, Skills) else ()
+    undone = intent.entity if isinstance(result, Direct) and intent.mode == "SKILL" else None  # the nearest one
+    near = [*filter(None, [undone]), *intent.candidates][:FALLBACKS]
     return RouteDecision(
         result=result,
-        entity=names[0] if names else intent.entity,
-        candidates=tuple(name for name in intent.candidates[:FALLBACKS] if name not in names),
+        entity=names[0] if names else None if undone else intent.entity,
+        candidates=tuple(name for name in near if name not in names),
         confidence=intent.confidence,
         tier=intent.tier,
         reason=intent.reasoning or "",
@@ -358,10 +361,14 @@ def _without_text(result: RouteResult, request: PreprocessingResult, catalogue: 
 def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -> RouteResult:
     if isinstance(intent.action, Skills):
         result = _named(intent.action, catalogue)
+        if intent.reasoning in {"follow_up", "clauses"} and not _do(intent.action.names, request, catalogue):
+            return Direct()
         followed = intent.tier == "session" and isinstance(result, Unknown)
         return Direct() if followed else result  # a follow-up does not name its skill, which is gone by now
     if intent.action is not None:
         return intent.action
+    if intent.mode == "SKILL" and intent.entity is not None and not _do((intent.entity,), request, catalogue):
+        return Direct()
     if intent.mode == "SKILL" and intent.entity is not None:
         return Skills(names=(intent.entity,))
     if intent.retrieval is not None and (by_target := _by_target(intent.retrieval, request, catalogue)) is not None:
@@ -369,7 +376,10 @@ def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) 
     if intent.retrieval is not None and intent.retrieval.band == "ambiguous":
         # Offers at most three skills with numbers; the answer is a number, a name, or no (X-45)
         retrieval = intent.retrieval
-        options = retrieval.offered or tuple(candidate.name for candidate in retrieval.candidates[:FALLBACKS])
+        offered = retrieval.offered or tuple(candidate.name for candidate in retrieval.candidates[:FALLBACKS])
+        options = tuple(name for name in offered if _do((name,), request, catalogue))
+        if not options:
+            return Direct()
         labels = [  # the name, with the MCP servers that the skill needs but that are not set up
             say("ask.needs", request.language, name=name, servers=", ".join(lacks)) if lacks else name
             for name, lacks in ((name, retrieval.lacks.get(name)) for name in options)
@@ -427,7 +437,18 @@ def command_that_looks(retrieval: Retrieval, request: PreprocessingResult, catal
         return ""
     (best, skill), others = skills[0], skills[1:]
     is_ahead = not others or others[0][0].confidence <= best.confidence * LESS
-    return best.name if skill and skill.kind == "A" and best.confidence >= LOOKS and is_ahead else ""
+    likely = skill and skill.kind == "A" and best.confidence >= LOOKS and is_ahead
+    return best.name if likely and _do((best.name,), request, catalogue) else ""
+
+
+def _do(names: Sequence[str], request: PreprocessingResult, catalogue: Catalogue) -> bool:
+    """Whether one of the skills does what the message orders, by its own description. A prompt can do anything, a command
+    only what it is for."""
+    skills = [skill for skill in map(catalogue.find, names) if skill is not None]
+    if any(skill.kind != "A" for skill in skills) or is_long(request.need):
+        return True
+    texts = [" ".join((s.name, s.description, *s.tags, *s.keywords_cn, *s.triggers)) for s in skills]
+    return not asks_for_more(matter(replace(request, need=without_refused(request.need))), texts)
 
 
 def _named(action: Skills, catalogue: Catalogue) -> RouteResult:

@@ -78,9 +78,15 @@ def report(path: Path, source: str, asked: argparse.Namespace) -> dict[str, Any]
     comma = has_decimal_commas(body)
     body = [(row + [""] * len(head))[: max(len(head), len(row))] for row in body]
     conditions = [condition(head, body, written) for written in filter(None, asked.where.split("\n"))]
-    body = [row for row in body if all(is_met(row[at].strip(), sign, value) for at, sign, value in conditions)]
-    limits = [f"{head[at]} {sign} {value}" for at, sign, value in conditions]
+    alternatives = alternatives_of(conditions)
+    body = [row for row in body if is_wanted(row, conditions, alternatives)]
+    limits = [f"{head[at]} = {say(' or ', ' 或 ').join(values)}" for at, values in alternatives.items()]
+    limits += [f"{head[at]} {sign} {value}" for at, sign, value in conditions if sign != "="]
     about = chosen(head, parts_of(asked.about)) if asked.about else []
+    if several := [head[at] for at, values in alternatives.items() if len(values) > 1]:  # they are compared
+        measure = [name for name in head if name.casefold() == asked.group.casefold() and is_measure(head, body, name)]
+        about, asked.group = (about or measure, "") if measure else (about, asked.group)
+        asked.group = asked.group or several[0]
     if asked.since or asked.until:
         body, of_days = of_period(head, body, about, asked)
         limits.append(of_days)
@@ -93,6 +99,10 @@ def report(path: Path, source: str, asked: argparse.Namespace) -> dict[str, Any]
     by = chosen(head, [asked.group])[0] if asked.group else ""
     names = [name for name in chosen(head, parts_of(asked.columns)) if name != by]
     columns = {name: figures([row[head.index(name)] for row in body], comma=comma) for name in names}
+    if asked.sort == " desc":  # by what there is most of: the first column of numbers that is no key, else the rows
+        numbers = [name for name in names if columns[name]["type"] == "number" and not NAME_OF_KEY.search(name)]
+        asked.sort = f"{numbers[0]} desc" if numbers else ""
+        asked.top = asked.top or "" if numbers else asked.top or str(GROUPS)
     answer = {
         "source": source,
         "encoding": encoding.removesuffix("-sig"),
@@ -212,11 +222,12 @@ def condition(head: list[str], body: list[list[str]], written: str) -> tuple[int
     hit = CONDITION.fullmatch(written)
     name, sign, value = (part.strip() for part in hit.groups()) if hit else ("", "=", written.strip())
     if not name:
+        sign = "!=" if sign == "!=" else "="
         places = [at for at in range(len(head)) if any(is_met(row[at].strip(), "=", value) for row in body)]
         if not places:
             raise SystemExit(no_value(value, [row[at] for row in body for at in range(len(head))], ""))
         cells = [row[places[0]].strip() for row in body]
-        return places[0], "=", next((cell for cell in cells if cell.casefold() == value.casefold()), value)
+        return places[0], sign, next((cell for cell in cells if cell.casefold() == value.casefold()), value)
     at = head.index(chosen(head, [name])[0])
     cells = [row[at].strip() for row in body]
     if sign in {"=", "!="} and not any(is_met(cell, "=", value) for cell in cells):
@@ -224,6 +235,31 @@ def condition(head: list[str], body: list[list[str]], written: str) -> tuple[int
     if sign in {">", "<", ">=", "<="} and not any(map(number_in, cells)):
         raise SystemExit(say(f"the column {head[at]!r} holds no numbers", f"{head[at]!r} 这一列不是数字"))
     return at, sign, next((cell for cell in cells if cell.casefold() == value.casefold()), value)
+
+
+def alternatives_of(conditions: Sequence[tuple[int, str, str]]) -> dict[int, list[str]]:
+    """The values that each column may have, by its place."""
+    values: dict[int, list[str]] = {}
+    for at, sign, value in conditions:
+        if sign == "=":
+            values.setdefault(at, []).append(value)
+    return values
+
+
+def is_wanted(
+    row: Sequence[str], conditions: Sequence[tuple[int, str, str]], alternatives: dict[int, list[str]]
+) -> bool:
+    """Whether a row fulfils every condition, of those with `=` for the same column any."""
+    others = (is_met(row[at].strip(), sign, value) for at, sign, value in conditions if sign != "=")
+    return all(others) and all(
+        any(is_met(row[at].strip(), "=", value) for value in values) for at, values in alternatives.items()
+    )
+
+
+def is_measure(head: list[str], body: list[list[str]], name: str) -> bool:
+    """Whether all values of a column are numbers, so that groups by it compare nothing."""
+    cells = [row[head.index(name)].strip() for row in body]
+    return any(cells) and all(map(number_in, filter(None, cells)))
 
 
 def no_value(value: str, cells: Sequence[str], column: str) -> str:
@@ -510,7 +546,9 @@ def main() -> None:
         "--where", default="", help="conditions that the rows meet, as port=Oslo or amount>5, one a line"
     )
     parser.add_argument(
-        "--sort", default="", help="the column that orders rows or groups; `desc` behind it for the largest first"
+        "--sort",
+        default="",
+        help="the column that orders rows or groups; `desc` behind it for the largest first",
     )
     parser.add_argument("--top", default="", help="how many rows or groups")
     parser.add_argument("--about", default="", help="the columns that the summary tells, with commas between")

@@ -169,8 +169,15 @@ def as_number(text: str) -> float | None:
 
 
 def met(found: Iterable[Row], conditions: Sequence[Condition]) -> Iterator[Row]:
-    """The rows that fulfil all conditions."""
-    return (row for row in found if all(is_met(row.get(name), sign, value) for name, sign, value in conditions))
+    """The rows that fulfil all conditions, of those with `=` for the same column any."""
+    alternatives: dict[str, list[str]] = {}
+    for name, sign, value in conditions:
+        if sign == "=":
+            alternatives.setdefault(name, []).append(value)
+    for row in found:
+        others = all(is_met(row.get(name), sign, value) for name, sign, value in conditions if sign != "=")
+        if others and all(any(is_met(row.get(name), "=", v) for v in values) for name, values in alternatives.items()):
+            yield row
 
 
 def in_order(path: Path, columns: Columns, conditions: Sequence[Condition], order: str) -> Iterable[Row]:

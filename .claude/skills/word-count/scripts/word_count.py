@@ -154,6 +154,13 @@ def facts_of(data: dict[str, Any], about: str) -> list[str]:
             if CHINESE
             else f"line {line} is the longest, {many(size, 'character')}"
         )
+    if "most" in about and "each" in data:
+        first = data["each"][0]
+        facts.append(
+            f"字数最多的是 {first['file']}，{first['words']:,}"
+            if CHINESE
+            else f"the most words are in {first['file']}, {first['words']:,}"
+        )
     if "times" in data:
         word, times = data["word"], data["times"]
         facts.append(f"“{word}”出现 {times:,} 次" if CHINESE else f"“{word}” comes {many(times, 'time')}")
@@ -237,7 +244,9 @@ def main() -> None:
     parser.add_argument("--without", default="", help="files, folders and patterns to leave out, one a line")
     parser.add_argument("--by", default="", help="which list is wanted; all are in the answer")
     parser.add_argument("--word", default="", help="a word whose occurrences are counted")
-    parser.add_argument("--about", default="", help="what the summary tells as well: no_spaces, paragraphs, longest")
+    parser.add_argument(
+        "--about", default="", help="what the summary tells as well: no_spaces, paragraphs, longest, most"
+    )
     parser.add_argument("--top", type=int, default=10, help="how many frequent words to list")
     given = parser.parse_args()
     about: dict[str, object] = {}
