@@ -303,7 +303,7 @@ def test_playwright_skill_takes_a_picture_of_a_page_and_delivers_it(
     assert (told["exit_code"], len(told["asked"])) == (0, 3), (told, answers(server))
     assert "(npm: playwright@" in told["asked"][0] and "image/png" in told["asked"][2]
     found, refused, _, ran, _ = answers(server)
-    assert "[]\n/usr/bin/chromium-headless-shell" in found and "kept in the workspace" in refused
+    assert "[]\n/usr/bin/chromium-headless-shell" in found and "is outside the files" in refused
     assert "Page loaded: Boats" in ran
     assert seen_by(PICTURE, here.root / "pictures/page.png") == "PNG (320, 200) (0, 0, 255)"
 

@@ -133,9 +133,10 @@ class ProjectFiles(Struct, frozen=True):
         return root, parts
 
     def named(self, text: str) -> tuple[Path, ...]:
-        """The real paths of the project's files that `text` names: each word or quoted part that is the path of a
-        file, and each file in the current folder, and each of the list by its path, whose name is in the text and not
-        the end of another path; without files of secrets and the kernel's own records."""
+        """The real paths of the project's files and folders that `text` names: each word or quoted part that is the
+        path of a file, or with a slash or an `@` that of a folder, and each file in the current folder, and each of
+        the list by its path, whose name is in the text and not the end of another path; without files of secrets and
+        the kernel's own records."""
         quoted = [part.strip() for hit in QUOTED.finditer(text) for part in hit.groups() if part]
         words = dict.fromkeys(word.rstrip(".!?") for word in (*_WORD.findall(text), *_PLAIN.findall(text)))
         here: list[str] = []
@@ -155,7 +156,8 @@ class ProjectFiles(Struct, frozen=True):
         try:
             real = os.path.realpath(named)
             parts = _below(root, real)
-            if not parts or not Path(real).is_file():
+            is_path = "/" in word or word.startswith("@")  # a word alone may not mean the folder called so
+            if not parts or not (Path(real).is_file() or (is_path and Path(real).is_dir())):
                 return None
             refuse_named(parts, word, viewer())
             refuse_named(_below(root, os.path.normpath(named)) or (), word, viewer())
