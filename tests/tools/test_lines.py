@@ -158,7 +158,10 @@ def test_a_file_of_an_earlier_turn_is_there_as_a_copy_of_its_own(box: Toolbox) -
 @pytest.mark.requirement("X-18", "SAF-2")
 def test_a_folder_that_the_person_named_is_open_without_its_secrets(box: Toolbox) -> None:
     (box.root / "data/.env").write_text("TOKEN=12345\n")
-    box.work = replace(box.work, named=(*box.work.named, str(box.root / "data")))
+    (box.root / "mybox/own.txt").write_text("of the kernel\n")
+    (box.root / ".claude/own.txt").write_text("of an agent\n")
+    folders = (str(box.root / name) for name in ("data", "mybox", ".claude"))
+    box.work = replace(box.work, named=(*box.work.named, *folders))
     assert "not named" in box.call("read", file_path="data/secret.csv").text
     assert "data/secret.csv" in box.call("glob", 2, pattern="**/*.csv").text
     assert "data/secret.csv:1: not named" in box.call("grep", 3, pattern="named", output_mode="content").text
@@ -169,6 +172,9 @@ def test_a_folder_that_the_person_named_is_open_without_its_secrets(box: Toolbox
     assert box.call("read", 6, file_path="data/.env").failed and box.call("read", 7, file_path=".env").failed
     with pytest.raises(ConsentNeeded):
         box.call("read", 8, file_path="docs/page.md")
+    told = box.agreed("run", 9, command=f"cat {box.root}/mybox/own.txt {box.root}/.claude/own.txt")
+    assert "exit code 1" in told.text and "of the kernel" not in told.text and "of an agent" not in told.text
+    assert box.call("read", 10, file_path=".claude/own.txt").failed
 
 
 @pytest.mark.requirement("JIT-12", "AGT-2")

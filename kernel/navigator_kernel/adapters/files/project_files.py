@@ -143,11 +143,14 @@ class ProjectFiles(Struct, frozen=True):
         with suppress(OSError), os.scandir(self.base) as entries:
             here = [entry.name for entry in islice(entries, SEEN)]
         names = (*quoted, *here, *(self.listing() if "/" in text else ()))
-        for name in (name for name in names if "." in name.strip(".") and name in text):
+        for name in (name for name in names if ("." in name.strip(".") or name in quoted) and name in text):
             if not all(_INSIDE.search(before[-3:]) for before in text.split(name)[:-1]):
                 words[name] = None
-        paths = (path for word in words if (path := self._file(word)) is not None)
-        return tuple(dict.fromkeys(islice(paths, NAMED)))
+        inside = {word for word in words for part in quoted if word in part and word != part}  # of a path with spaces
+        every = ((word, path) for word in words if (path := self._file(word)) is not None)
+        paths = dict.fromkeys(path for word, path in islice(every, NAMED) if word not in inside or path.is_file())
+        within = {parent for path in paths for parent in path.parents}  # the beginning of another path, no folder
+        return tuple(path for path in paths if path not in within)
 
     def _file(self, word: str) -> Path | None:
         if len(word) > PATH_LIMIT or word.strip("./") == "":
