@@ -303,7 +303,7 @@ def test_playwright_skill_takes_a_picture_of_a_page_and_delivers_it(
     assert (told["exit_code"], len(told["asked"])) == (0, 3), (told, answers(server))
     assert "(npm: playwright@" in told["asked"][0] and "image/png" in told["asked"][2]
     found, refused, _, ran, _ = answers(server)
-    assert "[]\n/usr/bin/chromium-headless-shell" in found and "kept in the workspace" in refused
+    assert "[]\n/usr/bin/chromium-headless-shell" in found and "is outside the files" in refused
     assert "Page loaded: Boats" in ran
     assert seen_by(PICTURE, here.root / "pictures/page.png") == "PNG (320, 200) (0, 0, 255)"
 
@@ -437,6 +437,89 @@ def test_copy_editing_scores_a_text_with_its_own_script(
     told = conversation(here, "/copy-editing score copy.txt")
     assert (told["exit_code"], len(told["asked"])) == (0, 1), told
     assert answers(server)[0].startswith("exit code 0") and "flesch" in answers(server)[0].lower()
+
+
+@pytest.mark.requirement("AGT-3", "JIT-5", "X-18")
+def test_skill_tester_looks_at_a_folder_that_the_person_names(
+    here: Place, server: WireServer, sources: dict[str, str]
+) -> None:
+    here.said("install", sources["alirezarezvani+claude-skills"], "--skill", "skill-tester")
+    text = "---\nname: boat-maker\ndescription: Makes boats.\n---\n# Boats\n"
+    here.write(
+        {"mine/boats/SKILL.md": text, "mine/boats/scripts/float.py": "print('floats')\n", "mine/boats/.env": "A=b\n"}
+    )
+    says(
+        server,
+        call("Bash", command="ls -la mine/boats && cat mine/boats/SKILL.md | head -2; cat mine/boats/.env"),
+        call("Glob", pattern="mine/**/*.py"),
+        call("Read", file_path="mine/boats/scripts/float.py"),
+        call(
+            "Bash",
+            command="cd ~/.claude/skills/skill-tester && python scripts/skill_validator.py mine/boats --json > out.json",
+        ),
+        Said(text="The report is out.json."),
+    )
+    told = conversation(here, "/skill-tester test the skill in mine/boats/", "--allow", "run")
+    assert (told["exit_code"], told["asked"]) == (0, []), (told, answers(server))
+    listed, found, read, _ = answers(server)
+    assert "name: boat-maker" in listed and "A=b" not in listed
+    assert "mine/boats/scripts/float.py" in found and "print('floats')" in read
+    report = json.loads((workspace(here) / "out.json").read_text())
+    assert report["skill_path"].endswith("mine/boats") and report["overall_score"] > 0
+
+
+@pytest.mark.requirement("AGT-3", "JIT-5", "TOL-9")
+@pytest.mark.parametrize("here", ["anthropic"], indirect=True)
+def test_algorithmic_art_works_in_the_folders_and_names_of_another_agent(
+    here: Place, server: WireServer, sources: dict[str, str]
+) -> None:
+    here.said("install", sources[ANTHROPICS], "--skill", "algorithmic-art")
+    page, outputs = "/home/claude/waves.html", "/mnt/user-data/outputs"
+    edit = {"command": "str_replace", "path": page}
+    says(
+        server,
+        call("view", path="/mnt/skills/public/algorithmic-art/templates/viewer.html", view_range=[1, 20]),
+        call(
+            "bash_tool",
+            command=f"cp /mnt/skills/public/algorithmic-art/templates/viewer.html {page}",
+            description="copies",
+        ),
+        call("str_replace_based_edit_tool", **edit, old_str="<div", new_str="<section"),
+        call(
+            "bash_tool", command=f"sed -i 's|<title>.*</title>|<title>Waves</title>|' {page} && mkdir -p {outputs}/art"
+        ),
+        call("str_replace_based_edit_tool", **edit, old_str="<title>Waves</title>", new_str="<title>Big waves</title>"),
+        call("bash_tool", command=f"cp {page} {outputs}/art/waves.html && ls -la {outputs}/art 2>&1 | tail -1"),
+        call("present_files", filepaths=[f"{outputs}/art/waves.html"]),
+        Said(text="Here it is."),
+    )
+    told = conversation(here, "/algorithmic-art make waves", "--allow", "run")
+    assert (told["exit_code"], len(told["asked"])) == (0, 1), (told, answers(server))
+    assert "occurs 26 times" in answers(server)[2]
+    assert "<title>Big waves</title>" in (here.root / "waves.html").read_text()
+
+
+@pytest.mark.requirement("AGT-3", "JIT-5", "TOL-9")
+def test_a11y_audit_works_with_the_names_of_servers_and_of_codex(
+    here: Place, server: WireServer, sources: dict[str, str]
+) -> None:
+    here.said("install", sources["alirezarezvani+claude-skills"], "--skill", "a11y-audit")
+    (here.root / "page.html").write_text("<html><body><img src=a.png></body></html>\n")
+    scan = "python3 ${CLAUDE_PLUGIN_ROOT}/skills/a11y-audit/scripts/a11y_scanner.py . --json > scan.json; cat Page.html"
+    patch = "*** Begin Patch\n*** Update File: page.html\n@@\n-<html><body><img src=a.png></body></html>\n"
+    patch += "+<html lang=en><body><img src=a.png alt=boat></body></html>\n*** End Patch\n"
+    says(
+        server,
+        call("mcp__filesystem__read_text_file", path="page.html"),
+        call("container.exec", cmd=["bash", "-lc", scan], workdir="/workspace"),
+        call("apply_patch", input=patch),
+        Said(text="The picture has a text now."),
+    )
+    told = conversation(here, "/a11y-audit check and repair page.html", "--allow", "run,edit:./")
+    assert (told["exit_code"], told["asked"]) == (0, []), (told, answers(server))
+    assert "Page.html is here as" in answers(server)[1]
+    assert json.loads((workspace(here) / "scan.json").read_text())["summary"]["total_issues"] > 0
+    assert "alt=boat" in (here.root / "page.html").read_text()
 
 
 AUDITED = """python - <<'EOF'

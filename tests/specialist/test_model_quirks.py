@@ -77,6 +77,7 @@ LIMITED = {"error": {"code": 404, "message": "no endpoint for this model"}}
 QUIRKS = (
     Quirk("Claude Code's names", calls(("Read", {"file_path": "rhymes.md"})), called=[RHYME], answers=[RHYMES]),
     Quirk("Gemini's names", calls(("read_file", {"absolute_path": "rhymes.md"})), called=[RHYME], answers=[RHYMES]),
+    Quirk("a server's names", calls(("mcp__filesystem__read_text_file", {"path": "rhymes.md"}), ("read_file_tool", {"path": "rhymes.md"})), called=[RHYME, RHYME], answers=[RHYMES, RHYMES]),
     Quirk("a namespace", calls(("functions.read", {"path": "rhymes.md"})), called=[RHYME], answers=[RHYMES]),
     Quirk(
         "a text editor with a command",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,13 @@ def earlier(box: Toolbox, name: str, text: str) -> None:
         ("cat data/year.csv year.csv", "year\n2026\nyear\n2026"),
         ("python scripts/asked.py sales.csv", "region,sum"),
         ("cat ./sales.csv $PWD/sales.csv | wc -l", "6"),
+        ("cd painter && python3 scripts/contrast.py o && cat sales.csv | head -1", "contrast o\nregion,sum"),
+        ('cd "$SKILL_DIR/scripts" && python3 contrast.py p; cat ../sales.csv', "contrast p\nregion,sum"),
+        ("cd ~/.claude/skills/painter && python scripts/contrast.py q > /dev/stdout", "contrast q"),
+        ("D=$HOME/.codex/skills/painter; python3 $D/scripts/contrast.py r", "contrast r"),
+        ("python3 /painter/scripts/contrast.py s; cat /mnt/skills/public/painter/top.txt", "contrast s\ntop"),
+        ("ls painter/scripts/contrast.py ~/.claude/skills/painter/assets | tail -1", "a.txt"),
+        ("cat ${CLAUDE_PLUGIN_ROOT}/skills/painter/top.txt", "top"),
     ],
 )
 def test_names_mean_the_same_in_every_form_of_a_line(box: Toolbox, line: str, said: str) -> None:
@@ -148,6 +156,40 @@ def test_a_file_of_an_earlier_turn_is_there_as_a_copy_of_its_own(box: Toolbox) -
 
 
 @pytest.mark.requirement("X-18", "SAF-2")
+def test_a_folder_that_the_person_named_is_open_without_its_secrets(box: Toolbox) -> None:
+    (box.root / "data/.env").write_text("TOKEN=12345\n")
+    (box.root / "mybox/own.txt").write_text("of the kernel\n")
+    (box.root / ".claude/own.txt").write_text("of an agent\n")
+    folders = (str(box.root / name) for name in ("data", "mybox", ".claude"))
+    box.work = replace(box.work, named=(*box.work.named, *folders))
+    assert "not named" in box.call("read", file_path="data/secret.csv").text
+    assert "data/secret.csv" in box.call("glob", 2, pattern="**/*.csv").text
+    assert "data/secret.csv:1: not named" in box.call("grep", 3, pattern="named", output_mode="content").text
+    told = box.agreed("run", 4, command="cd data && cat secret.csv skill.csv ../sales.csv; cat .env $PWD/../data/.env")
+    assert "not named\nof the skill\nregion,sum" in told.text
+    told = box.agreed("run", 5, command=f"cat {box.root}/data/secret.csv {box.root}/data/.env {box.root}/other.txt")
+    assert "not named" in told.text and told.text.count("12345") == 0 and "cannot" not in told.text.split("stderr")[0]
+    assert box.call("read", 6, file_path="data/.env").failed and box.call("read", 7, file_path=".env").failed
+    with pytest.raises(ConsentNeeded):
+        box.call("read", 8, file_path="docs/page.md")
+    told = box.agreed("run", 9, command=f"cat {box.root}/mybox/own.txt {box.root}/.claude/own.txt")
+    assert "exit code 1" in told.text and "of the kernel" not in told.text and "of an agent" not in told.text
+    assert box.call("read", 10, file_path=".claude/own.txt").failed
+
+
+@pytest.mark.requirement("JIT-12", "AGT-2")
+def test_what_one_line_writes_to_tmp_the_next_finds(box: Toolbox) -> None:
+    """A project in /tmp itself has no other /tmp, so that this one lies elsewhere."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as root:
+        other = toolbox(Path(root).resolve())
+        assert "exit code 0\nwrote: /tmp/x.py" in other.agreed("run", command="echo 'print(7)' > /tmp/x.py").text
+        assert "exit code 0\n7\nprint(7)" in other.agreed("run", 2, command="python3 /tmp/x.py && cat /tmp/x.py").text
+        assert "print(7)" in other.asked[-1].message and "print(7)" in other.call("read", 3, file_path="/tmp/x.py").text
+        other.agreed("run", 4, command="rm /tmp/x.py")
+        assert list(other.workspace.iterdir()) == [] and box.workspace != other.workspace
+
+
+@pytest.mark.requirement("X-18", "SAF-2")
 def test_a_name_opens_nothing_that_the_person_did_not_name(box: Toolbox) -> None:
     told = box.agreed("run", command="cat data/secret.csv ../../../other.txt $PWD/../../../data/secret.csv").text
     assert "not named" not in told and "exit code 1" in told
@@ -172,6 +214,27 @@ def test_links_of_a_killed_kernel_go_with_the_next_command(box: Toolbox) -> None
     (box.workspace / "sales.csv").symlink_to(box.root / "sales.csv")
     assert "north" in box.agreed("run", command="cat sales.csv").text
     assert os.listdir(box.workspace) == []
+
+
+@pytest.mark.requirement("JIT-12", "TOL-9")
+@pytest.mark.parametrize(
+    ("line", "note"),
+    [
+        ("cat Sales.csv", "Sales.csv is here as {workspace}/sales.csv"),
+        (
+            "python3 {baseDir}/scripts/contrast.py 2>&1 | tail -1",
+            "contrast.py is here as {workspace}/scripts/contrast.py",
+        ),
+        ("cat other.txt", "a command sees its workspace, the skill's files and those that the person named"),
+        ("cat data/secret.csv 2>&1 | cat", "a command sees its workspace"),
+        ("python3 -m http.server 8123 > log.txt 2>&1 &", "what a command starts ends with it"),
+        ("(sleep 9 &) ; true & sleep 0.1; echo started", "what a command starts ends with it"),
+        ("curl -sS http://127.0.0.1:9/x", "what a command starts ends with it"),
+    ],
+)
+def test_what_a_line_did_not_find_is_named_with_what_is_there(box: Toolbox, line: str, note: str) -> None:
+    answer = box.agreed("run", command=line)
+    assert answer.text.splitlines()[-1].startswith(f"note: {note.replace('{workspace}', str(box.workspace))}")
 
 
 @pytest.mark.parametrize("line", ["no-such-program x", "no-such-program | cat", "cat x.txt && true; no-such a"])

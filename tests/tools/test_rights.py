@@ -150,7 +150,8 @@ def test_settings_allow_nothing_to_a_skill_that_nobody_accepts(tmp_path: Path, m
     [
         (["run", "scripts", "read"], ("run", "scripts", "read")),
         (["edit:docs/", "edit:docs", "edit:./docs//", " edit:docs/a b "], ("edit:docs/", "edit:docs/a b/")),
-        (["edit:.", "edit:./"], ("edit:./",)),
+        (["edit:.", "edit:./", "edit:**"], ("edit:./",)),
+        (["edit:docs/**"], ("edit:docs/",)),
     ],
 )
 def test_words_of_rights_are_compared_in_one_form(named: list[str], words: tuple[str, ...]) -> None:
@@ -160,7 +161,7 @@ def test_words_of_rights_are_compared_in_one_form(named: list[str], words: tuple
 @pytest.mark.parametrize(
     "word",
     ["", "Run", "runs", "edit", "edit:", "edit:/etc", "edit:../x", "edit:a/../../x", "network", "fetch:a.org",
-     "packages:a", "*", "edit:a\x1bb", 3],
+     "packages:a", "*", "edit:*", "edit:docs/*.md", "edit:docs**", "edit:/**", "edit:a\x1bb", 3],
 )  # fmt: skip
 def test_a_word_that_allows_nothing_is_an_error_that_names_the_known_ones(word: object) -> None:
     with pytest.raises(UsageProblem) as problem:

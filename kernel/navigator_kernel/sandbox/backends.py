@@ -18,10 +18,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from navigator_kernel.adapters.files.scratch import HOSTS, SHARED, TEMPORARY
+from navigator_kernel.adapters.files.scratch import HOSTS, SHARED
 from navigator_kernel.adapters.processes import launcher
 from navigator_kernel.errors import NoSandbox
 from navigator_kernel.sandbox.confinement import NETWORKED, Confinement, covers
+from navigator_kernel.values.job import OF_TMP
 
 LEAST_ABI = 4  # the first ABI version of Landlock that can refuse TCP
 
@@ -86,10 +87,9 @@ def _bubblewrap(bwrap: str, argv: Sequence[str], allowed: Confinement) -> dict[s
     loopback of its own."""
     words = [bwrap, "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--hostname", "sandbox"]
     words += ["--share-net"] if allowed.network else []
-    # A model's command gets a /tmp of its own while it runs, unless something that it is shown lies there
-    shown = (*allowed.reads, *allowed.hidden, allowed.writes, *([allowed.start] if allowed.start else []))
-    if allowed.own_tmp and allowed.scratch and not any(path.is_relative_to(SHARED[0]) for path in shown):
-        words += ["--bind", str(allowed.scratch / TEMPORARY), SHARED[0]]
+    words += ["--bind", str(allowed.tmp), SHARED[0]] if allowed.tmp else []
+    for name in allowed.aliases:
+        words += ["--symlink", str(allowed.writes), name]
     late = [path for path in allowed.reads if covers(allowed.hidden, path)]
     for path in allowed.reads:
         source = str(path)
@@ -118,7 +118,8 @@ def _bubblewrap(bwrap: str, argv: Sequence[str], allowed: Confinement) -> dict[s
 
 
 def _landlock(argv: Sequence[str], allowed: Confinement) -> dict[str, Any]:
-    """Rights by path. With `loopback` the launcher tries to give the program a network of its own."""
+    """Rights by path. With `loopback` the launcher tries to give the program a network of its own. No path can have
+    another name, so that `/tmp/` in the argv becomes the folder that stands for it."""
     if allowed.unlisted is not None:  # a right to list a folder is one to list all folders in it
         message = f"Landlock alone cannot hide which files others have in {allowed.unlisted.name!r}"
         raise NoSandbox(message, hint="name the files to read instead, or install bubblewrap on the server")
@@ -138,7 +139,7 @@ def _landlock(argv: Sequence[str], allowed: Confinement) -> dict[str, Any]:
     rules += [(str(path), owned) for path in folders]
     loopback = (without_tcp, program(network=True, marks=False), str((allowed.scratch or allowed.writes) / HOSTS))
     return {
-        "argv": list(argv),
+        "argv": [OF_TMP.sub(lambda _: f"{allowed.tmp}/", word) if allowed.tmp else word for word in argv],
         "loopback": loopback if allowed.loopback and not allowed.network else None,
         "landlock": (attributes, rules),
         "seccomp": program(network=allowed.network, marks=False),

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import navigator_kernel
 from navigator_kernel.adapters.files.project_files import holds_secrets
+from navigator_kernel.adapters.files.scratch import SHARED
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.errors import Refused
 from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.job import OWN_TMP, WORK_FOLDERS
 
 if TYPE_CHECKING:
     from navigator_kernel.values.job import Job
@@ -67,7 +69,8 @@ class Confinement(NamedTuple):
     results, `scratch` the process's own, `start` where it starts, by default `writes`. `limits` are those of
     getrlimit(2) by name; `disk`, `memory` and `processes` are for all processes together, and counted elsewhere. Not
     even the names in `unlisted`, one of `hidden`, may be seen. With `loopback` its processes may talk to each other
-    over a network of their own, and with `own_tmp` write to a `/tmp` of their own, if the sandbox can give them one."""
+    over a network of their own, and have the folder `tmp` as `/tmp` and `writes` under the names `aliases`, too, if the
+    sandbox can give them other paths."""
 
     reads: tuple[Path, ...]
     hidden: tuple[Path, ...]
@@ -79,7 +82,8 @@ class Confinement(NamedTuple):
     memory: int = MEMORY
     processes: int = PROCESSES
     loopback: bool = False
-    own_tmp: bool = False
+    tmp: Path | None = None
+    aliases: tuple[str, ...] = ()
     unlisted: Path | None = None
     start: Path | None = None
 
@@ -102,15 +106,24 @@ def confinement(job: Job) -> Confinement:
         box = root / KERNELS if (root / KERNELS).is_dir() else None
         hidden = (box,) if box else ()
         hidden += secret_paths(root, (*hidden, *_system()))
+    else:
+        hidden = tuple(path for folder in job.folders for path in secret_paths(folder, _system()))
+    reads = tuple(_outermost([*_system(), *named], hidden))
+    shown = (*reads, *hidden, writes, *([job.start] if job.start else []))
+    tmp, aliases = None, tuple[str, ...]()
+    if job.actor == "tool" and job.scratch:
+        tmp = None if any(path.is_relative_to(SHARED[0]) for path in shown) else writes / OWN_TMP
+        aliases = tuple(name for name in WORK_FOLDERS if not any(path.is_relative_to(name) for path in shown))
     return Confinement(
-        reads=tuple(_outermost([*_system(), *named], hidden)),
+        reads=reads,
         hidden=hidden,
         writes=writes,
         scratch=job.scratch,
         network="network" in job.wants,
         limits=limits,
         loopback=job.actor == "tool",
-        own_tmp=job.actor == "tool",
+        tmp=tmp,
+        aliases=aliases,
         unlisted=box if job.is_shared else None,
         start=job.start,
     )

@@ -9,17 +9,25 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.files.scratch import lent, make_scratch, new_scratch, remove_scratch_aside
+from navigator_kernel.adapters.files.scratch import (
+    PRIVATE,
+    TEMPORARY,
+    lent,
+    make_scratch,
+    new_scratch,
+    remove_scratch_aside,
+)
 from navigator_kernel.adapters.files.tree import disk_used
 from navigator_kernel.adapters.files.writer import stamp
 from navigator_kernel.adapters.processes.launcher import (
@@ -197,6 +205,8 @@ def _prepared(job: Job, rung: SandboxBackend) -> Iterator[Contained]:
     if any(len(os.fsencode(word)) >= ARGUMENT for word in job.argv):
         raise too_long(job)
     with ExitStack() as held_open:
+        if allowed.tmp is not None:
+            allowed = held_open.enter_context(_with_tmp(allowed))
         gate, opener = os.pipe()
         held_open.callback(os.close, gate)
         held_open.callback(os.close, opener)
@@ -206,6 +216,24 @@ def _prepared(job: Job, rung: SandboxBackend) -> Iterator[Contained]:
         running = _Running(allowed, opener)
         held_open.callback(lambda: running.group and running.group.remove())
         yield Contained(argv, (fd, gate), running.started, running.exceeded)
+
+
+@contextmanager
+def _with_tmp(allowed: Confinement) -> Iterator[Confinement]:
+    """Makes the folder for `/tmp`, which goes at the end if nothing is in it. If a link or a file is there in its
+    place, the process gets a folder for its time."""
+    tmp, scratch = cast(Path, allowed.tmp), cast(Path, allowed.scratch)
+    with contextlib.suppress(FileExistsError):
+        tmp.mkdir(PRIVATE)
+    if not stat.S_ISDIR(tmp.lstat().st_mode):
+        yield allowed._replace(tmp=scratch / TEMPORARY)
+        return
+    try:
+        yield allowed
+    finally:
+        for folder in (tmp / scratch.name, tmp):  # the first is where bubblewrap shows the process its own folder
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
 
 class _Running(Struct):

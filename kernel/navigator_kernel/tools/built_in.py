@@ -34,6 +34,7 @@ from navigator_kernel.tools.guarded import needs_again
 from navigator_kernel.tools.places import (
     Place,
     Places,
+    is_closed,
     is_obeyed,
     is_program,
     meant_place,
@@ -161,7 +162,9 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         place = places.find(plain_path(written), new=True) if call.name == WRITE else meant_place(places, written)
         if place.zone == "project":
             self._refuse_project(work)
-        reading = self._needs_to_read(work, place, executor) if place.zone == "project" and call.name != WRITE else ()
+        is_asked = place.zone == "project" and call.name != WRITE
+        is_asked = is_asked and not any(place.path.is_relative_to(one) for one in places.folders)
+        reading = self._needs_to_read(work, place, executor) if is_asked else ()
         if call.name in _LOOKS:
             self._ask(work, reading, tool=READ)
             everywhere = call.name in {GLOB, GREP} and not arguments.get("path")
@@ -196,7 +199,16 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         closed = project_denial(self.policy, work.skill)
         named = tuple(path for path in map(Path, work.named) if not closed or path.is_relative_to(self.box))
         earlier, root = tuple(Path(path) for path in work.earlier), self.root.resolve()
-        return Places(workspace=real, folder=folder, named=named, project=root, earlier=earlier, box=self.box)
+        folders = tuple(path for path in named if path.is_dir() and path.is_relative_to(root) and path != root)
+        return Places(
+            workspace=real,
+            folder=folder,
+            named=tuple(path for path in named if path not in folders),
+            project=root,
+            earlier=earlier,
+            folders=tuple(path for path in folders if not is_closed(path.relative_to(root).parts)),
+            box=self.box,
+        )
 
     def _copied(self, place: Place, places: Places, intent: Sequence[str]) -> Place:
         """The same file in the workspace, copied from the one of an earlier turn, unless a killed process has already

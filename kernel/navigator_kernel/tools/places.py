@@ -19,6 +19,7 @@ from navigator_kernel.adapters.files.project_files import holds_secrets, refuse_
 from navigator_kernel.adapters.files.tree import walk_inside
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.text import escape_controls, lazy_compile
+from navigator_kernel.values.job import OWN_TMP, WORK_FOLDERS
 
 Zone = Literal["workspace", "skill", "named", "earlier", "project"]
 LONGEST = 4096  # characters of a path, the system's limit
@@ -46,14 +47,16 @@ class Place(NamedTuple):
 
 
 class Places(Struct, frozen=True, kw_only=True):
-    """The folders that the tools of one skill work in, all real paths: its `workspace`, its own `folder`, the files
-    that the person `named`, those that `earlier` turns wrote below `box`, and the `project`."""
+    """The folders that the tools of one skill work in, all real paths: its `workspace`, its own `folder`, the files and
+    the `folders` of the project that the person `named`, the files that `earlier` turns wrote below `box`, and the
+    `project`."""
 
     workspace: Path
     folder: Path
     named: tuple[Path, ...]
     project: Path
     earlier: tuple[Path, ...] = ()
+    folders: tuple[Path, ...] = ()
     box: Path = Path()
 
     def find(self, written: str, *, new: bool = False) -> Place:
@@ -67,7 +70,14 @@ class Places(Struct, frozen=True, kw_only=True):
             raise Refused("the path is empty or too long", hint="give the path of one file", reason="path")
         written = rooted(written, self.folder)
         if Path(written).is_absolute():
-            return self._placed(Path(os.path.normpath(written)), written)
+            path = Path(os.path.normpath(written))
+            # In `/tmp` or in the work folder of another agent, unless something that is open here lies there
+            lent = (self.workspace, self.folder, self.project, *self.named)
+            bases = {"/tmp": f"{OWN_TMP}/", **dict.fromkeys(WORK_FOLDERS, "")}  # noqa: S108 - only compared
+            base = next((one for one in bases if path.is_relative_to(one)), None)
+            if base is None or any(one.is_relative_to(base) for one in lent):
+                return self._placed(path, written)
+            written = f"{bases[base]}{path.relative_to(base)}"
         plain = os.path.normpath(written)
         for base in (self.workspace, self.folder, *(() if new else self.copies()), self.project):
             if os.path.lexists(base / plain) and not (base == self.project and plain == "."):
@@ -83,14 +93,15 @@ class Places(Struct, frozen=True, kw_only=True):
         return sorted(self.workspace.glob(f"{COPY}*")) if self.folder != self.workspace else []
 
     def searched(self) -> tuple[Place, ...]:
-        """Where a name is looked for without a folder: the workspace, the files that the person named and those of
-        earlier turns, by their names, and the skill's folder."""
+        """Where a name is looked for without a folder: the workspace, the files and folders that the person named and
+        the files of earlier turns, by their names, and the skill's folder."""
         found = [Place("workspace", self.workspace, ())]
         for path in filter(Path.is_file, (*self.named, *self.earlier)):
             base = self.box if path.is_relative_to(self.box) else self.project
             inside = path.relative_to(base).parts if path.is_relative_to(base) else path.parts[-1:]
             parts = inside[1:] if base == self.box else inside
             found.append(Place("named" if path in self.named else "earlier", path.parents[len(parts) - 1], parts))
+        found += [Place("project", self.project, path.relative_to(self.project).parts) for path in self.folders]
         return (*found, *([Place("skill", self.folder, ())] if self.folder != self.workspace else []))
 
     def own(self, written: str) -> Path | None:
@@ -117,14 +128,9 @@ class Places(Struct, frozen=True, kw_only=True):
         if path in self.earlier and path.is_relative_to(self.box):
             return Place("earlier", self.box, path.relative_to(self.box).parts)
         if not path.is_relative_to(self.project):
+            message = f"{escape_controls(written)!r} is outside the files that this skill may use"
             hint = f"use files below {self.workspace}, {self.folder} or the person's project"
-            if path.is_relative_to("/tmp"):  # noqa: S108 - only compared
-                hint = f"what is in /tmp ends with its command: {path.name!r} alone is kept in the workspace"
-            raise Refused(
-                f"{escape_controls(written)!r} is outside the files that this skill may use",
-                hint=hint,
-                reason="outside",
-            )
+            raise Refused(message, hint=hint, reason="outside")
         parts = path.relative_to(self.project).parts
         refuse_closed(parts, written)
         return Place("project", self.project, parts)
@@ -221,7 +227,7 @@ def is_program(path: Path, *contents: bytes | None) -> bool:
 NAMES = 8  # names in an answer
 ENTRIES = 5_000  # entries of a folder in which a name is looked for
 # The folders in which coding agents keep skills: the parts before a skill's name that lead nowhere else
-_BEFORE = frozenset("/ ~ $HOME mnt home root skills public private user users examples plugins data".split())
+_BEFORE = frozenset("/ ~ $home ${home} mnt home root skills public private user users examples plugins data".split())
 _BEFORE |= frozenset(".claude .agents .codex .cursor .gemini .github .opencode .config agent claude".split())
 _BEFORE |= frozenset(".goose .qwen .kimi .kimi-code .windsurf .codeium windsurf goose opencode".split())
 
@@ -263,7 +269,7 @@ def _of_skill(places: Places, path: str) -> Place | None:
     for at, part in enumerate(parts):
         if part.casefold() == name:
             rest = str(places.folder.joinpath(*parts[at + 1 :]))
-            if ".." in parts or (at and "skills" not in parts[:at]):
+            if ".." in parts or (parts[:at] not in {(), ("/",)} and "skills" not in parts[:at]):
                 return None
             found = places.find(rest)
             return found if os.path.lexists(found.path) else _alike(places, places.folder, parts[at + 1 :])

@@ -87,7 +87,9 @@ def listed(place: Place, _arguments: Mapping[str, Any]) -> Found:
 def globbed(place: Place, arguments: Mapping[str, Any], others: Sequence[Place] = ()) -> Found:
     """The files below a folder, and in `others`, whose path matches the pattern; `**` stands for any folders."""
     wanted = _matcher(str(arguments["pattern"]))
-    found = sorted({one.path for where in (place, *others) for one in _files(where) if wanted(one.path)})
+    files = (("/".join((*where.parts, "")), one) for where in others if not where.is_lent for one in _files(where))
+    paths = {one.path for where in (place, *others) if where.is_lent or where == place for one in _files(where)}
+    found = sorted(path for path in {*paths, *(f"{base}{one.path}" for base, one in files)} if wanted(path))
     return Found(_cut([escape_controls(path) for path in found], "files") or "(no file matches)")
 
 

@@ -21,7 +21,7 @@ from navigator_kernel.text import Language, escape_controls, lazy_compile, shown
 from navigator_kernel.tools.guarded import LONGEST
 from navigator_kernel.tools.places import COPY, ROOT_NAMES, Places, is_obeyed, meant_place, rooted
 from navigator_kernel.values.allowed import Allowed, Simple, Unclear, Word, commands_in
-from navigator_kernel.values.job import Job, Outcome, Want
+from navigator_kernel.values.job import OF_TMP, OWN_TMP, WORK_FOLDERS, Job, Outcome, Want
 from navigator_kernel.values.rights import PACKAGES, RUN, SCRIPTS, covering
 
 if TYPE_CHECKING:
@@ -58,7 +58,11 @@ _OF_SHELLS = frozenset(
 _LOOKERS = frozenset("cat cd cmp cut diff echo file grep head ls nl pwd rg stat tail tree true wc".split())
 _PATH = lazy_compile(r"[\w./-]+")
 _REFUSED = lazy_compile(r"Read-only file system|Permission denied|Operation not permitted|EROFS|EACCES|EPERM")
-_OF_TMP = lazy_compile(r"(?<![\w.-])/tmp/(?!navigator-run)")
+_ELSEWHERE = lazy_compile(rf"(?<![\w./-])(?:{'|'.join(WORK_FOLDERS)})/")
+_PATH_WORD, _CD = lazy_compile(r"[~$\w{}./-]+"), lazy_compile(r"(\b(?:cd|pushd) {1,8}['\"]?)(?:\./|/)?([\w.-]+)")
+# The last command of a line if it goes on without the line: nothing after it but waiting and telling
+_BACKGROUND = lazy_compile(r"[^\s&|>]\s*&(?:\s|$)\s*(?:(?:sleep|echo|disown)\b[^\n;&|]{0,200}(?:;|&&|\n|$)\s*)*$")
+_NO_SERVER = lazy_compile(r"Connection refused|ECONNREFUSED|Failed to connect to (?:localhost|127\.)")
 _GONE = lazy_compile(r"No such file|ENOENT")
 _INTERPRETERS = lazy_compile(r"python3?(?:\.\d+)?|bash|sh|node|deno|bun|ruby|perl|Rscript")
 # What starts a script that is not executable and has no `#!` line
@@ -130,6 +134,9 @@ def command_of(arguments: Mapping[str, Any], places: Places, allowed: Allowed) -
         raise UsageProblem("run needs a command", hint='{"command": "python script.py"}, or argv as a list of words')
     if len(line) > LINE or "\x00" in line:
         raise UsageProblem(f"the command is over {LINE:,} characters", hint="write a script, then run it")
+    line = _PATH_WORD.sub(lambda hit: _in_skill(hit[0], places), line)
+    own = "" if _is_there(places.folder.name, places) else places.folder.name
+    line = _CD.sub(lambda hit: f"{hit[1]}$SKILL_ROOT" if hit[2] == own else hit[0], line)
     if why := allowed.refused(_moved(_moved(line, places.folder, Path()), places.workspace, Path())):
         hint = f"{why}; allowed-tools of this skill: {', '.join(allowed.commands)}"
         raise Refused("this skill may not run that command", hint=hint, reason="allowed-tools")
@@ -143,6 +150,20 @@ def command_of(arguments: Mapping[str, Any], places: Places, allowed: Allowed) -
         return Command(argv, Path(argv[0] if places.own(argv[0]) else argv[1]), line, parts)
     bash, is_safe = shutil.which("bash") or "/bin/sh", shlex.quote(str(places.folder)) == str(places.folder)
     return Command((bash, "-c", _startable(parts, full, places) if is_safe else line), None, line, parts)
+
+
+def _in_skill(word: str, places: Places) -> str:
+    """A path of the skill in the folder of another agent as one in its own folder: `~/.claude/skills/pdf/forms.md`."""
+    name, parts = places.folder.name, word.split("/")
+    is_path = parts[0] in {"", "skills"} or parts[0][0] in ".~$"
+    for at, part in enumerate(parts if is_path and not word.startswith("//") else ()):
+        if part == name and "skills" in parts[max(at - 2, 0) : at] and not _is_there(word, places):
+            return "/".join(["$SKILL_ROOT", *parts[at + 1 :]])
+    return word
+
+
+def _is_there(word: str, places: Places) -> bool:
+    return any(os.path.lexists(folder / word) for folder in (places.workspace, places.folder))
 
 
 def job_of(
@@ -180,6 +201,9 @@ def job_of(
             for key, path in links.items()
         }
         argv = tuple(_moved(word, places.folder, root) for word in argv)
+    elif command.script is None:  # in the workspace, a folder of the skill has the files of the person, too
+        for begin in ("cd ", 'cd "', "cd '"):
+            argv = (*argv[:2], _moved(argv[2], f"{begin}{places.folder}", f"{begin}{places.workspace}"))
     if command.script is None and "npx" in programs:  # the programs of packages are on PATH, and npx asks a registry
         argv = (*argv[:2], _NPX.sub("", argv[2]))
     words = [SCRIPTS] if own else [f"{PACKAGES}{','.join(sorted(packages))}"] if packages else []
@@ -199,7 +223,8 @@ def job_of(
         also=also,
         wants=wants,
         packages=packages,
-        reads=(places.folder, *places.named, *places.earlier),
+        reads=(places.folder, *places.named, *places.folders, *places.earlier),
+        folders=places.folders,
         project=places.project,
         links=links,
         copies=copies,
@@ -228,10 +253,12 @@ def names_for(places: Places) -> tuple[dict[str, Path], dict[str, Path]]:
         if parts and not any(part.startswith(".") for part in parts):
             links.setdefault("/".join(parts), path)
         links.setdefault(path.name, path)
+    for folder in places.folders:
+        links |= {leaf.relative_to(places.project).as_posix(): leaf for leaf in _leaves(folder)} | links
     for path in places.earlier:
         parts = path.relative_to(places.box).parts[1:] if path.is_relative_to(places.box) else ()
         for name in ("/".join(parts), path.name):
-            if name and not name.startswith(".") and name not in links:
+            if name and (not name.startswith(".") or parts[0] == OWN_TMP) and name not in links:
                 copies.setdefault(name, path)
     return links, copies
 
@@ -261,30 +288,41 @@ def described(outcome: Outcome, job: Job, keep: Callable[[str], str]) -> str:
     else:
         how = f"exit code {outcome.exit_code}"
     cut = "the output was cut" if outcome.truncated else ""
-    left = f"wrote: {', '.join(outcome.wrote[:50])}" if outcome.wrote else ""
+    wrote = [f"/{path[1:]}" if path.startswith(f"{OWN_TMP}/") else path for path in outcome.wrote[:50]]
+    left = f"wrote: {', '.join(wrote)}" if wrote else ""
     disarmed = ""
     if outcome.disarmed:  # what was renamed, and how a command can use it again
         shown = ", ".join(f"{before} -> {after or '(removed: too deep)'}" for before, after in outcome.disarmed[:50])
         more = f" and {len(outcome.disarmed) - 50:,} more" if len(outcome.disarmed) > 50 else ""
         disarmed = f"renamed, because programs of the person would run or obey it unasked: {shown}{more}; "
         disarmed += "a command may rename it back for its own time (git needs .git and .git/HEAD)"
-    notes = (how, cut, left, disarmed, whole, _advice(err[-SHOWN:], job))
+    notes = (how, cut, left, disarmed, whole, _advice("\n".join((out[-SHOWN:], err[-SHOWN:])), job))
     return "\n".join(note for note in notes if note)
 
 
-def _advice(err: str, job: Job) -> str:
-    """What to do instead, if the command tried to write to a file that is not its own, or had no Node package."""
-    refused = [line for line in err.splitlines() if _REFUSED.search(line)]
+def _advice(output: str, job: Job) -> str:
+    """What to do instead, if the command tried to write to a file that is not its own, found no file, server or Node
+    package, or left a server behind."""
+    lines = output.splitlines()
+    refused = [line for line in lines if _REFUSED.search(line)]
     words = [Path(word.removeprefix("./")) for line in refused for word in _PATH.findall(line)]
     named = {str(path) for word in words for path in (word, *word.parents)}
     for name, target in job.links.items():
         if name in named or any(str(target) in line for line in refused):
             return f"note: {name} is read-only here, it belongs to the skill or the person: write under another name"
-    gone = (line for line in err.splitlines() if _GONE.search(line) or line in refused)
-    if not job.cwd.is_relative_to("/tmp") and any(map(_OF_TMP.search, gone)):  # noqa: S108 - only compared
-        return "note: /tmp is empty at the start of each command, and may be read-only: keep files in the workspace"
-    absent = _NO_PACKAGE.search(err)
-    return f'note: give run the package that has it: "packages": ["npm:{absent[1]}"]' if absent else ""
+    if absent := _NO_PACKAGE.search(output):
+        return f'note: give run the package that has it: "packages": ["npm:{absent[1]}"]'
+    if _BACKGROUND.search(job.argv[-1]) or any(map(_NO_SERVER.search, lines)):
+        return "note: what a command starts ends with it: start a server and what asks it in one line"
+    gone = [Path(word) for line in lines if _GONE.search(line) for word in _PATH.findall(line) if word.strip("./")]
+    walked = (Path(at, name) for at, _, names in os.walk(job.cwd) for name in names) if gone else ()
+    places = [*(job.cwd / name for name in (*job.links, *job.copies)), *islice(walked, COPIED)]
+    for path in gone:
+        near = {place for place in places if place.name.casefold() == path.name.casefold()}
+        if len(near) == 1:
+            return f"note: {path.name} is here as {near.pop()}"
+    seen = "note: a command sees its workspace, the skill's files and those that the person named; read opens others"
+    return seen if gone else ""
 
 
 def _seconds(arguments: Mapping[str, Any]) -> float:
@@ -484,7 +522,7 @@ def _data_in(root: Path, places: Places) -> list[str] | None:
     return list(map(str, left)) if is_data and is_new and not has_links else None
 
 
-def _moved(word: str, folder: Path, root: Path) -> str:
+def _moved(word: str, folder: Path | str, root: Path | str) -> str:
     """The word or line with paths in the skill's folder as paths in its copy."""
     for end in ("/", *" \n;&|)\"'<>"):
         word = word.replace(f"{folder}{end}", f"{root}{end}")
@@ -523,7 +561,7 @@ def named_files(text: str, places: Places) -> list[Path]:
     """The real paths of the files of the workspace and of earlier turns that a command line or a script names: by path,
     in quotes, after a redirection, as a module, by a pattern, in a folder that it names, or as what a program reads
     unasked (`make`)."""
-    text = text.replace(f"{places.workspace}/", "")
+    text = _ELSEWHERE.sub("", OF_TMP.sub(f"{OWN_TMP}/", text.replace(f"{places.workspace}/", "")))
     quoted = [word for hit in _QUOTED.finditer(text) for word in hit.groups() if word]
     words = dict.fromkeys([*_shell_words(text), *quoted, *_PIECE.findall(text)])
     folders = [word for word in words if word.strip("./") and _is_folder(places.workspace / word)]

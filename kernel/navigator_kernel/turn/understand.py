@@ -347,9 +347,12 @@ def decide(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -
 
 
 def _without_text(result: RouteResult, request: PreprocessingResult, catalogue: Catalogue) -> Unknown | None:
-    """A marked folder, or a file whose text cannot be used, for anything else than a skill that takes a path."""
+    """A marked folder, or a file whose text cannot be used, for anything else than a skill that takes a path, or one
+    whose model has tools for files."""
     skills = [catalogue.find(name) for name in result.names] if isinstance(result, Skills) else []
-    if skills and all(skill and PATHS & {spec.validation for spec in skill.required_params} for skill in skills):
+    if skills and all(
+        skill and (skill.kind == "B" or PATHS & {spec.validation for spec in skill.required_params}) for skill in skills
+    ):
         return None
     files = [file for file in request.files if file.unread or file.folder]
     if not files or isinstance(result, NeedClarification):

@@ -17,18 +17,22 @@ LOOKING = frozenset({READ, LIST, GLOB, GREP})
 
 # Their names in Claude Code, Codex, Gemini CLI, Cursor and others, in lower case without separators
 _NAMES: Mapping[str, tuple[str, ...]] = {
-    READ: ("read", "readfile", "readmanyfiles", "view", "viewfile", "viewimage", "openfile", "cat", "notebookread"),
-    LIST: ("ls", "list", "listdir", "listdirectory", "listfiles"),
+    READ: (
+        "read", "readfile", "readtextfile", "readmanyfiles", "fileread", "view", "viewfile", "viewimage", "openfile",
+        "cat", "notebookread",
+    ),
+    LIST: ("ls", "list", "listdir", "listdirectory", "listfiles", "directorytree"),
     GLOB: ("glob", "findfiles", "filesearch", "globfilesearch"),
     GREP: ("grep", "search", "searchfiles", "searchfilecontent", "grepsearch", "codebasesearch", "ripgrep"),
-    WRITE: ("write", "writefile", "createfile", "create", "writetofile"),
+    WRITE: ("write", "writefile", "createfile", "create", "createnewfile", "writetofile", "filewrite", "savefile"),
     EDIT: (
         "edit", "multiedit", "editfile", "strreplace", "strreplaceeditor", "strreplacebasededittool", "applypatch",
         "replace", "searchreplace", "replaceinfile", "notebookedit",
     ),
     RUN: (
         "run", "bash", "shell", "exec", "execute", "execcommand", "localshell", "runshellcommand", "runterminalcmd",
-        "runterminalcommand", "runinterminal", "executecommand", "terminal", "python", "codeinterpreter",
+        "runterminalcommand", "runinterminal", "executecommand", "terminal", "runcommand", "runbash", "executebash",
+        "bashcommand", "runshell", "shellcommand", "python", "codeinterpreter", "executepython", "runpython",
     ),
     DELIVER: ("deliver", "deliverfile", "deliverfiles", "presentfile", "presentfiles", "exportfile", "copytoproject"),
     FETCH: ("fetch", "webfetch", "fetchurl", "readurl", "fetchwebpage", "urlfetch"),

@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.rights import PAGES, SCRIPTS, right_of
 from navigator_kernel.values.standing import Need
 
@@ -21,6 +22,10 @@ ASKED: tuple[Want, ...] = ("network", "packages")  # those that need a person's 
 Exceeded = Literal["", "disk", "memory"]  # a limit that ends a process before its time-out
 
 OUTPUT_LIMIT = 1024 * 1024  # bytes to keep of each stream
+OWN_TMP = ".tmp"  # the folder of a workspace that the commands of a model have as /tmp
+OF_TMP = lazy_compile(r"(?<![\w.-])/tmp/(?!navigator-run)")  # the beginning of a path there, in a line
+# Folders in which other agents work, and which their skills name: for the commands of a model they are the workspace
+WORK_FOLDERS = ("/mnt/user-data/outputs", "/mnt/user-data/uploads", "/mnt/data", "/workspace", "/home/claude")
 NPM = "npm:"  # prefix of a Node package: npm:NAME@VERSION
 
 
@@ -30,12 +35,12 @@ class Job(Struct, frozen=True, kw_only=True):
 
     `project` is the root of the person's project, by default the one in whose `mybox` its `cwd` lies. `cwd` is the
     folder for its results, `scratch` its own for its home, temporary files and bytecode; it writes nowhere else. It
-    starts in `start`, by default in `cwd`. `reads` are the other paths that it may see, `packages` the packages that it
-    needs. `links` and `copies` are names that its `cwd` has while it runs, for paths that it may see: a copy is its own
-    to change. `is_shared` says that the project has files of others, of which it must not even learn the names.
-    `lasting` is a subject that a consent for longer is for, `unless` are others that cover it, too; `for_order` says
-    that one consent holds for all such jobs of the run; `also` are further consents that it needs. `is_script` says
-    that a tool runs a script of its skill.
+    starts in `start`, by default in `cwd`. `reads` are the other paths that it may see, without the secrets in
+    those of `folders`, `packages` the packages that it needs. `links` and `copies` are names that its `cwd` has
+    while it runs, for paths that it may see: a copy is its own to change. `is_shared` says that the project has
+    files of others, of which it must not even learn the names. `lasting` is a subject that a consent for longer is
+    for, `unless` are others that cover it, too; `for_order` says that one consent holds for all such jobs of the
+    run; `also` are further consents that it needs. `is_script` says that a tool runs a script of its skill.
     """
 
     actor: Actor
@@ -50,6 +55,7 @@ class Job(Struct, frozen=True, kw_only=True):
     wants: tuple[Want, ...] = ()
     packages: tuple[str, ...] = ()
     reads: tuple[Path, ...] = ()
+    folders: tuple[Path, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[str, Path] = field(default_factory=dict)
     copies: Mapping[str, Path] = field(default_factory=dict)

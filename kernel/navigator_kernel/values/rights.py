@@ -87,8 +87,11 @@ def _word(named: object) -> str:
     if word in _PLAIN:
         return word
     folder = word.removeprefix(EDIT)
+    folder = "." if folder == "**" else folder.removesuffix("/**")
     parts = [part for part in folder.split("/") if part not in {"", "."}]
-    if not word.startswith(EDIT) or not folder or folder.startswith("/") or ".." in parts or not folder.isprintable():
+    is_pattern = any(set(part) & {*"*?["} for part in parts)
+    is_folder = folder and not folder.startswith("/") and ".." not in parts and folder.isprintable()
+    if not word.startswith(EDIT) or not is_folder or is_pattern:
         raise UsageProblem(f"{named!r} cannot be allowed beforehand", hint=_HINT)
     return _edit(parts)
 

@@ -133,20 +133,24 @@ class ProjectFiles(Struct, frozen=True):
         return root, parts
 
     def named(self, text: str) -> tuple[Path, ...]:
-        """The real paths of the project's files that `text` names: each word or quoted part that is the path of a
-        file, and each file in the current folder, and each of the list by its path, whose name is in the text and not
-        the end of another path; without files of secrets and the kernel's own records."""
+        """The real paths of the project's files and folders that `text` names: each word or quoted part that is the
+        path of a file, or with a slash or an `@` that of a folder, and each file in the current folder, and each of
+        the list by its path, whose name is in the text and not the end of another path; without files of secrets and
+        the kernel's own records."""
         quoted = [part.strip() for hit in QUOTED.finditer(text) for part in hit.groups() if part]
         words = dict.fromkeys(word.rstrip(".!?") for word in (*_WORD.findall(text), *_PLAIN.findall(text)))
         here: list[str] = []
         with suppress(OSError), os.scandir(self.base) as entries:
             here = [entry.name for entry in islice(entries, SEEN)]
         names = (*quoted, *here, *(self.listing() if "/" in text else ()))
-        for name in (name for name in names if "." in name.strip(".") and name in text):
+        for name in (name for name in names if ("." in name.strip(".") or name in quoted) and name in text):
             if not all(_INSIDE.search(before[-3:]) for before in text.split(name)[:-1]):
                 words[name] = None
-        paths = (path for word in words if (path := self._file(word)) is not None)
-        return tuple(dict.fromkeys(islice(paths, NAMED)))
+        inside = {word for word in words for part in quoted if word in part and word != part}  # of a path with spaces
+        every = ((word, path) for word in words if (path := self._file(word)) is not None)
+        paths = dict.fromkeys(path for word, path in islice(every, NAMED) if word not in inside or path.is_file())
+        within = {parent for path in paths for parent in path.parents}  # the beginning of another path, no folder
+        return tuple(path for path in paths if path not in within)
 
     def _file(self, word: str) -> Path | None:
         if len(word) > PATH_LIMIT or word.strip("./") == "":
@@ -155,7 +159,8 @@ class ProjectFiles(Struct, frozen=True):
         try:
             real = os.path.realpath(named)
             parts = _below(root, real)
-            if not parts or not Path(real).is_file():
+            is_path = "/" in word or word.startswith("@")  # a word alone may not mean the folder called so
+            if not parts or not (Path(real).is_file() or (is_path and Path(real).is_dir())):
                 return None
             refuse_named(parts, word, viewer())
             refuse_named(_below(root, os.path.normpath(named)) or (), word, viewer())

@@ -462,13 +462,15 @@ for _line in Path(__file__).with_name("other_names.tsv").read_text("utf-8").spli
 # order a model's own thoughts
 DROPPED, _NOTES = (frozenset(ALIASES.pop(kind)[""]) for kind in ("dropped", "notes"))
 _SKILLS = frozenset("skill useskill loadskill activateskill readskill runskill".split())
-_EDITORS = frozenset("strreplacebasededittool strreplaceeditor strreplaceedittool texteditor".split())
+_EDITORS = frozenset(
+    "strreplacebasededittool strreplacebasededit strreplaceeditor strreplaceedittool strreplaceedit texteditor".split()
+)
 _OF_EDITOR = {"view": READ, "create": WRITE, "str_replace": EDIT, "insert": EDIT}
 _PYTHONS = frozenset("python codeinterpreter executepython runpython".split())
 _PREFIX = lazy_compile(
-    r"(?:functions?|tools?|default_api|multi_tool_use|builtin|container|repo_browser|assistant)(?:\.|::?|__)"
+    r"(?:functions?|tools?|default_api|multi_tool_use|builtin|container|repo_browser|assistant|mcp__\w{1,40}?)(?:\.|::?|__)"
 )
-_SUFFIX = lazy_compile(r":\d{1,4}$")
+_SUFFIX = lazy_compile(r":\d{1,4}$|_?[Tt]ool$")
 
 
 def meant(call: ToolCall, offered: Sequence[ToolSpec]) -> ToolCall:

@@ -72,8 +72,8 @@ class SqliteSessions(Struct, frozen=True):
         body = session_to_dict(session)
         lost = {slot: empty for slot, empty in _SLOTS.items() if self.redact(body[slot]) != body[slot]}
         sticky = body["sticky"]
-        if sticky is not None and self.redact(sticky["text"]) != sticky["text"]:
-            lost["sticky"] = {**sticky, "text": ""}
+        if sticky is not None and self.redact(sticky) != sticky:
+            lost["sticky"] = {**sticky, "text": "", "values": {}}
         state, now = json.dumps({**body, **lost}, ensure_ascii=False), self.clock.now()
         with self._open() as database:
             row = database.execute("SELECT turn FROM sessions WHERE id = ?", (session.id,)).fetchone()
