@@ -49,6 +49,7 @@ _CJK = lazy_compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U00031
 _GAPS = lazy_compile(r"[\s_]+")
 _SECRET = lazy_compile(r"://[^/\s\"'<>?#]*@")  # a password may contain an `@`
 _LATIN_WORD = lazy_compile(r"[A-Za-z]{2,}")
+_INSTRUCTION = lazy_compile(r"(?<!\S)[/@#!]\S+")
 _FILE_NAME = lazy_compile(r"(?<![\w~-])[A-Za-z0-9_~-]++(?:[./][A-Za-z0-9_~-]+)+")
 
 # Words that carry no subject; a message made of them alone needs no skill.
@@ -145,7 +146,7 @@ def language_of(text: str) -> Language:
 
 def has_words(text: str) -> bool:
     """Whether the text has words of a language, not only names of files or skills, numbers and signs."""
-    plain = _FILE_NAME.sub(" ", lazy_compile(r"(?<!\S)[/@#!]\S+").sub(" ", text))
+    plain = _FILE_NAME.sub(" ", _INSTRUCTION.sub(" ", text))
     return _CJK.search(plain) is not None or _LATIN_WORD.search(plain) is not None
 
 

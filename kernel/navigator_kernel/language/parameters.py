@@ -406,7 +406,8 @@ def _stated(
             text = stated.without_names(text, [name for names in _table(specs, values, request) for name in names])
             for limit in _limits(specs, values, request)[0]:  # "between 5 and 9" of a column is not a time
                 of_column = limit.kind == "where" and limit.words[-1:].isdigit()
-                text = re.sub(re.escape(limit.words), " ", text, flags=re.IGNORECASE) if of_column else text
+                at = text.casefold().find(limit.words.casefold()) if of_column else -1
+                text = f"{text[:at]} {text[at + len(limit.words) :]}" if at >= 0 else text
             since, until = stated.period(text, date.fromisoformat(request.today)) if request.today else ("", "")
             return (since if spec.validation == "since" else until) or None
         case "number":

@@ -158,7 +158,8 @@ def _side_by_side(text: str, names: Sequence[str], ground: PlanningContext, *, i
         step, asks = bind(wish, ground, after=False), is_order(wish) or asks_to_look(wish)
         files = {*understand.files_in(step.request)} - known
         known |= files
-        if bound and not asks and (verb := leading_verb(texts[0])):
+        of_verb = not asks or not (step.skill or is_order(wish))
+        if bound and of_verb and (verb := leading_verb(texts[0])):
             led = bind(f"{verb} {wish}", ground, after=False)
             wish, step = (led.text, led) if led.skill else (wish, step)
         if bound and not _targets(step) and len(named := _targets(bound[-1])) == 1 and _lacks_path(step, ground):

@@ -644,12 +644,12 @@ def _answered(error: InputNeeded) -> dict[str, Any]:
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Any]:
     """A progress bar on a terminal, None elsewhere."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
     from rich.console import Console
     from rich.progress import Progress
 
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
 
