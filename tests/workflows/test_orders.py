@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from navigator_kernel.errors import UsageProblem
-from navigator_kernel.language.orders import WorkflowOrder, workflow_order
+from navigator_kernel.language.clauses import WorkflowOrder, workflow_order
 from workflows.project import project_in, put_skill, talk_in
 
 if TYPE_CHECKING:

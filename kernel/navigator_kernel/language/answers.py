@@ -12,7 +12,8 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.language.orders import has_new_object, is_apart, is_order, is_wanted, workflow_order
+from navigator_kernel.language.clauses import workflow_order
+from navigator_kernel.language.orders import has_new_object, is_apart, is_order, is_wanted
 from navigator_kernel.language.signs import Clause, Piece, clauses, is_path, normal, phrases_of, verbs, words
 from navigator_kernel.text import fold, lazy_compile
 

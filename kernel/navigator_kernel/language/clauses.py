@@ -7,7 +7,7 @@ handle that), or if one verb governs both parts: "the pros and cons of it" is on
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -67,6 +67,9 @@ _STEP_MARKS = "then after next finally lastly step second subsequently done 1. 1
 _MARKS, _BETWEEN = frozenset(";!?\n,"), (". ", " / ", " & ")
 _WORDS = frozenset("also besides addition additionally and well along together plus".split())
 _COURTESY = lazy_compile(_SOURCES["_COURTESY"], re.IGNORECASE)
+_RUN_WORKFLOW = tuple(lazy_compile(_SOURCES[name], re.IGNORECASE) for name in ("_RUN_MARKED", "_RUN_NAMED"))
+_LIST_WORKFLOWS = lazy_compile(_SOURCES["_LIST_WORKFLOWS"], re.IGNORECASE)
+_SAVE_WORKFLOW = lazy_compile(_SOURCES["_SAVE_WORKFLOW"], re.IGNORECASE)
 # Acts that change or show more than a skill that only looks; `does` in the data has the words of skills that do them
 _ACTS = {
     name.removeprefix("act."): lazy_compile(source, re.IGNORECASE)
@@ -234,3 +237,27 @@ def _content(piece: str) -> list[str]:
     """The words and runs of Chinese characters, without common words."""
     runs = _ASCII_TERM.findall(piece) if piece.isascii() else _TERM.findall(_EMPTY_HAN.sub(" ", piece))
     return [run for run in runs if run.lower() not in _EMPTY]
+
+
+class WorkflowOrder(NamedTuple):
+    """An order about stored workflows. `words` are those behind the name; `is_sure` says that the order itself says
+    that the name is of a workflow, not only its verb: `run daily` may mean anything."""
+
+    verb: Literal["run", "list", "save"]
+    name: str = ""
+    words: str = ""
+    is_sure: bool = True
+
+
+def workflow_order(text: str) -> WorkflowOrder | None:
+    """What a whole message orders about stored workflows: to run one, to list them, to save the last work as one."""
+    if _LIST_WORKFLOWS.fullmatch(text):
+        return WorkflowOrder("list")
+    if (hit := _SAVE_WORKFLOW.fullmatch(text)) is not None:
+        return WorkflowOrder("save", hit["name"] or hit["before"] or hit["after"] or "")
+    marked, named = (pattern.fullmatch(text) for pattern in _RUN_WORKFLOW)
+    if marked is not None:
+        return WorkflowOrder("run", marked["name"], marked["rest"])
+    if named is not None:
+        return WorkflowOrder("run", named["name"], named["rest"] or "", is_sure=bool(named["kind"]))
+    return None

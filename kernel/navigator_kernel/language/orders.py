@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Literal, NamedTuple
 
 from navigator_kernel.language.sources import SOURCES
 from navigator_kernel.text import lazy_compile
@@ -33,9 +32,6 @@ _CONTINUES_TASK = lazy_compile(_SOURCES["_CONTINUES_TASK"], re.IGNORECASE)
 _APART = lazy_compile(_SOURCES["_APART"], re.IGNORECASE)
 _OBJECT = lazy_compile(r"^[a-z-]+\s+\S|[\u4e00-\u9fff]{3}", re.IGNORECASE)
 _NEW_OBJECT = lazy_compile(_SOURCES["_NEW_OBJECT"], re.IGNORECASE)
-_RUN_WORKFLOW = tuple(lazy_compile(_SOURCES[name], re.IGNORECASE) for name in ("_RUN_MARKED", "_RUN_NAMED"))
-_LIST_WORKFLOWS = lazy_compile(_SOURCES["_LIST_WORKFLOWS"], re.IGNORECASE)
-_SAVE_WORKFLOW = lazy_compile(_SOURCES["_SAVE_WORKFLOW"], re.IGNORECASE)
 _WANTED = lazy_compile(_SOURCES["_WANTED"], re.IGNORECASE)
 _MOVED = lazy_compile(r"(?:把|将(?![来军近要会]))\S.")
 
@@ -106,27 +102,3 @@ def is_verb(word: str) -> bool:
 def is_thing(clause: str) -> bool:
     """Whether a Chinese clause ends like the name of a thing: `解析内容的过程`."""
     return _THING.search(clause) is not None
-
-
-class WorkflowOrder(NamedTuple):
-    """An order about stored workflows. `words` are those behind the name; `is_sure` says that the order itself says
-    that the name is of a workflow, not only its verb: `run daily` may mean anything."""
-
-    verb: Literal["run", "list", "save"]
-    name: str = ""
-    words: str = ""
-    is_sure: bool = True
-
-
-def workflow_order(text: str) -> WorkflowOrder | None:
-    """What a whole message orders about stored workflows: to run one, to list them, to save the last work as one."""
-    if _LIST_WORKFLOWS.fullmatch(text):
-        return WorkflowOrder("list")
-    if (hit := _SAVE_WORKFLOW.fullmatch(text)) is not None:
-        return WorkflowOrder("save", hit["name"] or hit["before"] or hit["after"] or "")
-    marked, named = (pattern.fullmatch(text) for pattern in _RUN_WORKFLOW)
-    if marked is not None:
-        return WorkflowOrder("run", marked["name"], marked["rest"])
-    if named is not None:
-        return WorkflowOrder("run", named["name"], named["rest"] or "", is_sure=bool(named["kind"]))
-    return None

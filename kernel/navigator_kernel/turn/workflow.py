@@ -13,8 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.errors import UsageProblem
-from navigator_kernel.language.clauses import may_join, may_spell_out
-from navigator_kernel.language.orders import workflow_order
+from navigator_kernel.language.clauses import may_join, may_spell_out, workflow_order
 from navigator_kernel.language.parameters import is_file
 from navigator_kernel.text import Language, clean, fold, lazy_compile
 from navigator_kernel.turn.message import preprocess, without_prefix, words_of
