@@ -498,3 +498,10 @@ def test_a_file_that_is_asked_for_is_told_from_one_that_is_asked_about(text: str
 def test_what_is_open_is_asked_again_with_the_reason(text: str, note: str) -> None:
     found = resume(Message(text=text), ASKED)
     assert (found.topic, found.note, found.session.approval) == ("open", note, APPROVAL)
+
+
+@cases("text, outcome")
+def test_a_whole_task_takes_the_place_of_a_plan_and_words_about_the_plan_do_not(text: str, outcome: str) -> None:
+    """ "Say the whole task as it should be", says the plan, so that is what a person does."""
+    state = OpenState(situation="plan", question="2 steps, nothing done yet; run them?", options=("a", "b"))
+    assert read(text, state).outcome == outcome

@@ -72,6 +72,8 @@ _HERE = lazy_compile(
     r"(?i)\b(?:this|that) (?:folder|directory|project|repo\w*|week|month|year)\b"
     r"|这个?(?:文件夹|目录|项目|[周月年])"
 )
+_OF_STEP = lazy_compile(r"(?i)\bsteps?\b|步|加上")
+_STEPS = lazy_compile(r"(?i)(?:[,;，；。]|\band\b|\bthen\b|然后|接着|最后|再|并)+")
 _SURELY = lazy_compile(r"[吗？?]$")
 _TEXT_WANTED = lazy_compile(
     r"(?i)\b(?:text|content|message|note|words|prompt|description|title|query|request|sentence|body|what to)\b"
@@ -158,6 +160,9 @@ def read(text: str, state: OpenState) -> Reading:
     found = _found(plain, state)
     reading = _READERS[state.situation](found, state)
     if state.situation in _ONE_OF_FEW and _is_of_its_own(found, reading, state):
+        return Reading(outcome="other")
+    is_asked_for_text = state.situation not in {"plan", "missing"} or wants_text(state)
+    if not is_asked_for_text and reading.outcome in {"edit", "question", "value"} and _is_whole_task(text, found):
         return Reading(outcome="other")
     if "elsewhere" in found.weak and (
         reading.outcome in {"question", "complaint"}
@@ -474,6 +479,19 @@ def _is_of_its_own(found: _Found, reading: Reading, state: OpenState) -> bool:
         return bool(orders) or asks or names_skill
     new = any(map(has_new_object, orders)) and reading.outcome != "pick" and not named
     return new or (names_skill and asks and bool(_text_of(found)))
+
+
+def _is_whole_task(text: str, found: _Found) -> bool:
+    """Whether the message says a task of several steps about files, in place of what is open, and not how that is to
+    change: `use b.csv instead`."""
+    first = next((piece for clause in found.clauses for piece in clause.pieces), None)
+    if first is None:
+        return False
+    in_order = first.text in {"先", "首先"} or any(sign.startswith("place.") for sign in first.signs)
+    changes = bool(first.signs & {"change", "adds", "next"}) and not in_order
+    changes = changes or bool(found.weak & {"adds", "verb.use"}) or _OF_STEP.search(text) is not None
+    orders = [part for part in _STEPS.split(text) if is_order(part.strip())]
+    return not changes and len(orders) > 1 and any(map(_has_path, orders))
 
 
 def _first(found: _Found) -> Piece | None:
