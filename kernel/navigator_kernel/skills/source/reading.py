@@ -92,8 +92,8 @@ def load_for_change() -> None:
             importlib.import_module(name)
 
 
-_SUBMODULE = lazy_compile(r"(?m)^\s*path\s?=\s?(.{1,400}?)\s*$")
-_SUBMODULE_URL = lazy_compile(r"(?m)^\s*url\s?=\s?(\S{1,400})\s*$")
+_SUBMODULE = lazy_compile(r"(?m)^[ \t]{0,20}path[ \t]?=[ \t]?(\S.{0,400}?)[ \t]{0,20}$")
+_SUBMODULE_URL = lazy_compile(r"(?m)^[ \t]{0,20}url[ \t]?=[ \t]?(\S{1,400})[ \t]{0,20}$")
 
 
 class SourceReader(Struct):
