@@ -197,3 +197,21 @@ def test_a_name_alone_asks_for_the_commits_of_that_person_next(place: Place) -> 
     talk = place.talk()
     assert "most active: Ann Lund (1 commit)" in talk.say("how many commits did Ann Lund make").report.summary
     assert "most active: Ben Novak (1 commit)" in talk.say("and Ben Novak?").report.summary
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ('count the words in "the quick brown fox"', "4 words, 19 characters, 1 line"),
+        ("how many words: 'commit the last branch'", "4 words, 22 characters, 1 line"),
+        ("统计“合并两个分支”的字数", "6 个汉字、6 个字符、1 行"),
+    ],
+)
+def test_what_is_quoted_is_worked_on_and_does_not_choose_the_skill(place: Place, message: str, told: str) -> None:
+    reply = place.talk().say(message)
+    assert (reply.report.state, told in reply.report.summary) == ("success", True)
+
+
+@pytest.mark.parametrize("message", ['what does "git rebase" do', 'translate "hello world" into French'])
+def test_a_question_about_what_is_quoted_is_no_work_on_it(place: Place, message: str) -> None:
+    assert place.talk().say(message).report.state == "pending"

@@ -62,7 +62,6 @@ _TELLS = lazy_compile(
     r"|(?:请)?(?:把|将)?(?:它们?|结果|输出|答案)?(?:再)?(?:告诉|展示|显示|汇报|报告|反馈|发|给|拿)(?:一下)?(?:给)?(?:我|我们)?(?:看看?|一下|听)?(?:它们?|结果|输出|答案)?",
     re.IGNORECASE,
 )
-_QUOTED = lazy_compile(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+'(?!\w)|“[^“”\n]+”|「[^「」\n]+」")
 _IT = lazy_compile(r"(?<![\w-])(?:it|this|that)(?![\w-])|它|该文件|这个文件", re.IGNORECASE)
 _SEPARATORS = lazy_compile(r"[,;，；、\s]+")
 _COUNTED = lazy_compile(
@@ -321,7 +320,8 @@ def _covered(bound: Sequence[BoundStep], text: str, ground: PlanningContext) -> 
         return False
     if len(fitting) < len(bound):
         return False  # no step is dropped silently
-    things = [{str(file.path) for file in step.request.files} | set(_QUOTED.findall(step.text)) for step in bound]
+    quoted = understand.QUOTED.findall
+    things = [{*(str(file.path) for file in step.request.files), *quoted(step.text)} for step in bound]
     return not all(things) or len({thing for some in things for thing in some}) < 2
 
 

@@ -67,6 +67,8 @@ if TYPE_CHECKING:
 
 
 # The end of a name whose beginning is not clear: `看看日志.docx`
+QUOTED = lazy_compile(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+'(?!\w)|“[^“”\n]+”|「[^「」\n]+」")
+_TEXT = {"en": "this text", "zh": "这段文字"}
 _BESIDE_HAN = lazy_compile(r"[\u3400-\u9fff]{1,2}\.([A-Za-z][A-Za-z0-9]{0,7})(?![A-Za-z0-9.])")
 _HOW_MANY = lazy_compile(r"(?:how[ ]many|[多几][少个]?个?)[ ]?$", re.IGNORECASE)
 _BEFORE_PLACE = r"(?:\b(?:in|inside|under|within|from|of|across)[ \t]+)?(?:\b(?:the|my|our)[ \t]+)?"
@@ -140,6 +142,10 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     retrieval = router.retrieve(text, k, files_in(request))
     if not is_long(request.need):  # of a long message the place and the kind of files are a small part
         retrieval = _without_place(retrieval, text, request, router)
+        if (bare := QUOTED.sub(_TEXT[request.language], text)) != text:
+            # What is quoted is what to work on, and may speak of anything
+            general = router.retrieve(bare, k, files_in(request))
+            retrieval = general if general.band == "route" else retrieval
     same = retrieval.band == "route" and retrieval.candidates[0].name == request.target
     used = set(session.sticky.values.values()) if session.sticky is not None else set[str]()
     named_in = (*request.files, *(target for target in request.targets if not target.loose))
