@@ -216,7 +216,9 @@ def _refused_for(plain: str, state: OpenState) -> Reading | None:
         if not pieces or clause.asked:
             break
         pieces = pieces[:-1] if "neg" in pieces[-1].signs and len(pieces) > 1 else pieces  # "no don't"
-        count = next((at for at, piece in enumerate(pieces) if not _refuses(piece)), len(pieces))
+        # What may stand in a refusal that names nothing of its own: "no thanks"
+        refuse = [bool(piece.signs & {"no", "stop", "wait", "thanks"}) or _is_light(piece) for piece in pieces]
+        count = next((at for at, refuses in enumerate(refuse) if not refuses), len(pieces))
         if count < len(pieces) and _DROPPED.match(plain[pieces[0].start : clause.pieces[-1].end]):
             end, is_named = clause.pieces[-1].end, is_named or not pieces[0].text.isascii()
             continue
@@ -245,11 +247,6 @@ def _refused_for(plain: str, state: OpenState) -> Reading | None:
     if state.situation == "approval" and not stops:
         return replace(_refused(plain), wish=wish)
     return Reading(outcome="other", wish=wish)
-
-
-def _refuses(piece: Piece) -> bool:
-    """Whether the piece may stand in a refusal that names nothing of its own: `no thanks`."""
-    return bool(piece.signs & {"no", "stop", "wait", "thanks"}) or _is_light(piece)
 
 
 def _is_wish(text: str) -> bool:

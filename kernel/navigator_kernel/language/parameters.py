@@ -285,7 +285,7 @@ def _continued(specs: Sequence[ParamSpec], values: Mapping[str, str], request: P
     if same and _OF_ALL.search(request.need):
         wide = {spec.name for spec in specs if spec.required or _group(spec) in {"columns", "choice", "by"}}
         return {name: value for name, value in same.items() if name in wide}
-    return same if "subject" not in changed or _has_columns(specs, values, same) else {}
+    return same if not same or "subject" not in changed or _has_columns(specs, values, same) else {}
 
 
 def _group(spec: ParamSpec) -> str:
@@ -404,7 +404,8 @@ def _stated(
     match spec.validation:
         case "since" | "until":
             text = stated.without_names(text, [name for names in _table(specs, values, request) for name in names])
-            for limit in _limits(specs, values, request)[0]:  # "between 5 and 9" of a column is not a time
+            # "between 5 and 9" of a column is not a time
+            for limit in _limits(specs, values, request)[0] if any(map(str.isdigit, text)) else ():
                 of_column = limit.kind == "where" and limit.words[-1:].isdigit()
                 at = text.casefold().find(limit.words.casefold()) if of_column else -1
                 text = f"{text[:at]} {text[at + len(limit.words) :]}" if at >= 0 else text

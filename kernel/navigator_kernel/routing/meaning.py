@@ -260,7 +260,10 @@ def weigh(
         or (not same and ordered[0].numbers[_NAMED] < 1.0 - 1e-9 and len(terms(query.message)) == 1)
     )
     # the probability that the first is right rather than the next that does something else: both are at most 1
-    rival = _rival(ordered, scores, meaning=wanted is not None) if rival is None else rival
+    if rival is None:  # a candidate that does the same as the first is none
+        rows, vectors = [each.at for each in ordered[:RIVALS]], ordered[0].view.vectors
+        others = vectors.different(rows, SAME_WORK) if vectors is not None and wanted is not None else range(len(rows))
+        rival = scores[others[1]] if len(others) > 1 else None
     over_rival = 1.0 if rival is None else 1 / (1 + math.exp(rival - scores[0]))
     first, among = min(model.first.probability(numbers), over_rival), model.among.probability(numbers)
     # a short message with the whole name and only words of the skill, which no other skill comes near
@@ -274,14 +277,6 @@ def weigh(
         wanted = 1.0
     among, alone = max(first, among), ahead and not declined
     return Weighed(query, count, ordered, model, scores, wanted, first, among, alone, same, remarked == "feeling")
-
-
-def _rival(ordered: Sequence[ScoredCandidate], scores: Sequence[float], *, meaning: bool) -> float | None:
-    """The score of the best candidate that does not do the same as the first, or of the second without `meaning`."""
-    vectors = ordered[0].view.vectors if meaning else None
-    rows = [each.at for each in ordered[:RIVALS]]
-    others = [*range(len(rows))] if vectors is None else vectors.different(rows, SAME_WORK)
-    return scores[others[1]] if len(others) > 1 else None
 
 
 def declines(text: str) -> bool:

@@ -43,7 +43,6 @@ from navigator_kernel.values.work import is_unfinished
 if TYPE_CHECKING:
     from navigator_kernel.ports import Kernel
     from navigator_kernel.turn.workflow_run import WorkflowOutcome
-    from navigator_kernel.values.plan import DispatchPlan
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.request import Message, PreprocessingResult, Session
 
@@ -82,6 +81,9 @@ async def run_turn(
             _learn(request, kernel)  # the skill that the person chose gets the message as an example
         outcome = await carry_out(plan, message, context, kernel, emit)  # in order, up to the first failure
         elapsed = kernel.clock.monotonic() - began
+        packets = (packet for step in outcome.orders.steps for packet in step.packets if packet.agent == "skills")
+        skills = map(kernel.catalogue.find, {packet.task_spec.target.partition(":")[2] for packet in packets})
+        specs = [spec for skill in skills if skill for spec in skill.required_params]
         summary = TurnSummary(
             run=run,
             request=request,
@@ -93,7 +95,7 @@ async def run_turn(
             workflow=outcome.view,
             waits_for=outcome.waits_for,
             question=outcome.question,
-            stated=_stated(kernel, outcome.orders),
+            stated=frozenset(spec.name for spec in specs if spec.validation in STATED),
             agreed=kernel.consents.left(plan.workflow.view.token if plan.workflow else run, _consents_of(resumed)),
             outcome=resumed.outcome,
             answer=resumed.value,
@@ -161,14 +163,6 @@ def _asked(resumed: Resumed, request: PreprocessingResult, outcome: WorkflowOutc
     if outcome.view is not None:
         return outcome.view.plan.description
     return resumed.approved.packets[0].task_spec.intent if resumed.approved.packets else request.original
-
-
-def _stated(kernel: Kernel, orders: DispatchPlan) -> frozenset[str]:
-    """The names of the parameters whose values the skills of the steps read from the words of a message."""
-    packets = (packet for step in orders.steps for packet in step.packets if packet.agent == "skills")
-    skills = [kernel.catalogue.find(packet.task_spec.target.partition(":")[2]) for packet in packets]
-    specs = (spec for skill in skills if skill for spec in skill.required_params)
-    return frozenset(spec.name for spec in specs if spec.validation in STATED)
 
 
 def context_of(resumed: Resumed, request: PreprocessingResult, kernel: Kernel, run: str) -> TurnContext:
