@@ -92,8 +92,12 @@ def resume(message: Message, session: Session, now: str = "", catalogue: Catalog
     """Reads the message. What was asked more than a day before `now` (ISO 8601) is no longer open. Only with the
     `catalogue`, a message can name the skill that a question asks for."""
     message = replace(message, text=message.text.encode("utf-8", "replace").decode("utf-8"))
-    session = _fresh(session, now)
     question, approval = session.question, session.approval
+    approval = approval if approval is not None and is_open(approval, now) else None
+    question = (
+        None if question is not None and question.asked_at and _is_over(question.asked_at, now, EXPIRES) else question
+    )
+    session = replace(session, question=question, approval=approval)
     killed = approval.packets[0].task_spec.intent if approval is not None and is_interrupted(approval) else None
     if killed is not None and message.text.strip() == killed.strip():  # a killed process was working on it
         return _sent_again(Resumed(message=message, session=_answered(session), outcome="yes", approved=approval))
@@ -356,15 +360,6 @@ def _answered(session: Session) -> Session:
     """The session without what the message answered: the question if one is in front, else the approval."""
     is_open = session.question is not None and not session.question.aside
     return replace(session, question=None, retry=()) if is_open else replace(session, approval=None, retry=())
-
-
-def _fresh(session: Session, now: str) -> Session:
-    approval, question = session.approval, session.question
-    if approval is not None and not is_open(approval, now):
-        session = replace(session, approval=None)
-    if question is not None and question.asked_at and _is_over(question.asked_at, now, EXPIRES):
-        session = replace(session, question=None)
-    return session
 
 
 def _is_over(since: str, now: str, limit: timedelta) -> bool:

@@ -42,7 +42,6 @@ from navigator_kernel.values.work import is_unfinished
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Kernel
-    from navigator_kernel.turn.workflow_run import WorkflowOutcome
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.request import Message, PreprocessingResult, Session
 
@@ -81,13 +80,15 @@ async def run_turn(
             _learn(request, kernel)  # the skill that the person chose gets the message as an example
         outcome = await carry_out(plan, message, context, kernel, emit)  # in order, up to the first failure
         elapsed = kernel.clock.monotonic() - began
+        asked = approved.packets[0].task_spec.intent if approved and approved.packets else request.original
+        asked = outcome.view.plan.description if approved and outcome.view else asked
         packets = (packet for step in outcome.orders.steps for packet in step.packets if packet.agent == "skills")
         skills = map(kernel.catalogue.find, {packet.task_spec.target.partition(":")[2] for packet in packets})
         specs = [spec for skill in skills if skill for spec in skill.required_params]
         summary = TurnSummary(
             run=run,
             request=request,
-            asked=_asked(resumed, request, outcome),
+            asked=asked,  # for the history (X-11)
             session=resumed.session,
             notice=notice if message.attended else None,
             elapsed=elapsed,
@@ -154,15 +155,6 @@ def _learn(request: PreprocessingResult, kernel: Kernel) -> None:
         kernel.lessons.learn(request.target, matter(request))
     except KernelError as error:
         logging.getLogger("navigator").warning("the choice was not stored as an example: %s", error.message)
-
-
-def _asked(resumed: Resumed, request: PreprocessingResult, outcome: WorkflowOutcome) -> str:
-    """The person's message for the history (X-11)."""
-    if resumed.approved is None:
-        return request.original
-    if outcome.view is not None:
-        return outcome.view.plan.description
-    return resumed.approved.packets[0].task_spec.intent if resumed.approved.packets else request.original
 
 
 def context_of(resumed: Resumed, request: PreprocessingResult, kernel: Kernel, run: str) -> TurnContext:
