@@ -39,10 +39,10 @@ def test_install_of_one_skill(place: Path) -> None:
 
 def test_rooms() -> None:
     assert len(modules_with_one_importer()) <= 56  # goal 40
-    assert len(helpers_with_one_call()) <= 802  # goal 400
+    assert len(helpers_with_one_call()) <= 797  # goal 400
     assert len(protocols()) <= 19  # goal 14
 
 
 def test_lines() -> None:
-    assert sum(map(line_count, python_files("kernel"))) <= 75_747  # goal 42,000
-    assert sum(map(line_count, python_files("kernel/navigator_kernel"))) <= 70_698  # goal 36,000
+    assert sum(map(line_count, python_files("kernel"))) <= 75_754  # goal 42,000
+    assert sum(map(line_count, python_files("kernel/navigator_kernel"))) <= 70_705  # goal 36,000

@@ -114,7 +114,7 @@ def test_a_workflow_command_waits_too(here: Place) -> None:
     ("message", "letters", "answer", "result"),
     [
         ("make a report", ONCE, "\n", "csv-report needs"),
-        ("make a report", ONCE, "n\n", "No skill"),
+        ("make a report", ONCE, "n\n", "not done"),
         ("could you check my text", "1-3  [n]one  [?]", "1\n", "no Markdown file"),
     ],
     ids=["Enter", "n", "number"],

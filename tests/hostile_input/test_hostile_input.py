@@ -96,9 +96,16 @@ def test_a_hostile_message_steers_no_terminal(case: Case, start: Run) -> None:
     assert RAW.search(done.out + done.err) is None
 
 
+# A line that names only files is answered in the language of the conversation
+IN_CHINESE = {
+    "outside the project": "在项目之外", "a file of secrets": "是机密文件", "no file is called": "没有名为",
+    "not a regular file": "不是普通文件", "needs a model": "需要模型",
+}  # fmt: skip
+
+
 def is_said(case: Case, text: str) -> bool:
     """Whether the text has the case's words; if nothing answers, an offered skill counts too."""
-    return case.said in text or (
+    return any(said in text for said in (case.said, IN_CHINESE.get(case.said, case.said))) or (
         case.said in {UNANSWERED, "没有配置"} and any(word in text for word in ("none of them", "都不用"))
     )
 

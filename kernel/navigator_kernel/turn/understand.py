@@ -31,6 +31,7 @@ from navigator_kernel.language.clauses import (
     refuses,
     without_refused,
 )
+from navigator_kernel.language.orders import is_order
 from navigator_kernel.language.parameters import meant, wants_path
 from navigator_kernel.language.signs import is_path, named_files
 from navigator_kernel.language.targets import without_left_out
@@ -142,9 +143,10 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     retrieval = router.retrieve(text, k, files_in(request))
     if not is_long(request.need):  # of a long message the place and the kind of files are a small part
         retrieval = _without_place(retrieval, text, request, router)
-        if (bare := QUOTED.sub(_TEXT[request.language], text)) != text:
+        plain = QUOTED.sub(" ", text)
+        if plain != text and (is_order(plain) or asks_to_look(plain)):
             # What is quoted is what to work on, and may speak of anything
-            general = router.retrieve(bare, k, files_in(request))
+            general = router.retrieve(QUOTED.sub(_TEXT[request.language], text), k, files_in(request))
             retrieval = general if general.band == "route" else retrieval
     same = retrieval.band == "route" and retrieval.candidates[0].name == request.target
     used = set(session.sticky.values.values()) if session.sticky is not None else set[str]()

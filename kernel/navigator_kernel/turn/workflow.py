@@ -18,7 +18,15 @@ from navigator_kernel.language.parameters import is_file
 from navigator_kernel.text import Language, clean, fold, lazy_compile
 from navigator_kernel.turn.message import preprocess, without_prefix, words_of
 from navigator_kernel.turn.steps import PlanningContext, PlanProposal, plan_workflow, relative_to_root
-from navigator_kernel.turn.workflow_file import check_text, dumps, load_stored, store, stored_names, with_free_name
+from navigator_kernel.turn.workflow_file import (
+    check_text,
+    dumps,
+    is_stored,
+    load_stored,
+    store,
+    stored_names,
+    with_free_name,
+)
 from navigator_kernel.turn.workflow_run import grants
 from navigator_kernel.values.request import CommandInstruction, FileReference, Message, PreprocessingResult
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Tier, Unknown, Workflow
@@ -92,7 +100,7 @@ def _saved(name: str, resumed: Resumed, request: PreprocessingResult, kernel: Ke
         if not isinstance(proposal, PlanProposal) or kernel.redact(last.text) != last.text:
             raise UsageProblem("what ran last cannot be stored as a workflow", hint=hint)
         plan = proposal.plan
-    if name in stored_names(kernel) and load_stored(name, kernel).steps != plan.steps:
+    if name in stored_names(kernel) and not is_stored(replace(plan, name=name), kernel):
         hint = f"choose another name, or remove mybox/workflows/{name}.md"
         raise UsageProblem(f"another workflow is called {name!r}", hint=hint)
     return store(check_text(dumps(replace(plan, name=name)), name, kernel) if name else plan, kernel).name

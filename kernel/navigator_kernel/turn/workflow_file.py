@@ -429,7 +429,7 @@ def store(plan: WorkflowPlan, kernel: Kernel) -> WorkflowPlan:
 def with_free_name(plan: WorkflowPlan, kernel: Kernel) -> WorkflowPlan:
     """The plan under a free name, or under a name that has the same steps already."""
     base, at = plan.name, 1
-    while not _is_free(plan, kernel):
+    while (kernel.root / plan.file).exists() and not is_stored(plan, kernel):
         at += 1
         plan = replace(plan, name=f"{base}-{at}")
     return plan
@@ -449,9 +449,8 @@ def _write(plan: WorkflowPlan, data: bytes, kernel: Kernel) -> None:
     kernel.writer.write(path, data)
 
 
-def _is_free(plan: WorkflowPlan, kernel: Kernel) -> bool:
-    if not (kernel.root / plan.file).exists():
-        return True
+def is_stored(plan: WorkflowPlan, kernel: Kernel) -> bool:
+    """Whether the file of the plan's name has the same steps."""
     try:
         return load_stored(plan.name, kernel).steps == plan.steps
     except KernelError:
