@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import secrets
@@ -13,7 +12,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Literal
@@ -95,14 +93,13 @@ class World:
     def drops(self) -> bool:
         return self.user == "nobody" and os.getuid() == 0
 
-    def state(self) -> dict[str, tuple[int, int, int, int]]:
-        """Every file outside the run's own folder, with its mode, size and times: no change leaves its ctime."""
+    def state(self) -> dict[str, tuple[int, int, bytes]]:
+        """Every file outside the run's own folder, with its mode, time and bytes."""
         found = {}
         for path in sorted(self.base.rglob("*")):
             ours = path.is_relative_to(self.run) or "memory-" in str(path) or "__pycache__" in path.parts
             if path.is_file() and not ours:
-                held = path.stat()
-                found[str(path)] = (held.st_mode, held.st_size, held.st_mtime_ns, held.st_ctime_ns)
+                found[str(path)] = (path.stat().st_mode, path.stat().st_mtime_ns, path.read_bytes())
         return found
 
 
@@ -113,24 +110,15 @@ def outcome_of(process: subprocess.Popen[str]) -> dict[str, Any]:
     return found
 
 
-@cache
-def kernel() -> Path:
-    """A copy of the kernel, and of the package that its values use, that other users may read; each world links to it."""
-    folder = Path(mkdtemp(prefix="escape-kernel-", dir="/var/tmp"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    for package in (navigator_kernel, msgspec):
-        source = Path(str(package.__file__)).parent
-        shutil.copytree(source, folder / source.name)
-    return folder
-
-
 @contextmanager
 def opened(user: User) -> Iterator[World]:
     """A world in a folder that the user may enter; the tests' own folder may be open to root only."""
     with ExitStack() as held:
         base = Path(mkdtemp(prefix="escape-", dir="/var/tmp"))
         held.callback(shutil.rmtree, base, ignore_errors=True)
-        shutil.copytree(kernel(), base / "kernel", copy_function=os.link)
+        for package in (navigator_kernel, msgspec):  # the kernel, and the package that its values use
+            source = Path(str(package.__file__)).parent
+            shutil.copytree(source, base / "kernel" / source.name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(CONTAINED, base)
         project, home = base / "project", base / "home"
         for folder in (project / "mybox/workspace/run", project / "mybox/workspace/other", home / ".ssh"):
@@ -177,8 +165,8 @@ def opened(user: User) -> Iterator[World]:
 def own(base: Path, user: User) -> None:
     """Gives all of it to the user, so that only the sandbox protects it."""
     base.chmod(0o755)
-    if user == "nobody" and os.getuid() == 0:
-        for path in (base, *base.rglob("*")):
+    for path in (base, *base.rglob("*")):
+        if user == "nobody" and os.getuid() == 0:
             os.chown(path, NOBODY, NOBODY)
 
 
