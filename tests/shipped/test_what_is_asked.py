@@ -213,5 +213,5 @@ def test_what_is_quoted_is_worked_on_and_does_not_choose_the_skill(place: Place,
 
 
 @pytest.mark.parametrize("message", ['what does "git rebase" do', 'translate "hello world" into French'])
-def test_a_question_about_what_is_quoted_is_no_work_on_it(place: Place, message: str) -> None:
+def test_a_question_about_what_is_quoted_does_not_work_on_it(place: Place, message: str) -> None:
     assert place.talk().say(message).report.state == "pending"
