@@ -141,8 +141,8 @@ async def connect(
     changed: Callable[[], Awaitable[None]] | None = None,
 ) -> Client:
     """A connection that comes back by itself after a cut; `changed` is called at both. FetchFailed if there is no
-    broker within some seconds, or UsageProblem if it refuses this host; with `waits`, it waits for the broker, and
-    `waits` is told so once."""
+    broker within some seconds, or UsageProblem if it refuses this host; with `waits`, it waits for the
+    broker, and calls `waits` once with a message that says so."""
     seed, prefix, problems, is_begun = "", "_INBOX", list[str](), False
 
     async def heard(error: Exception) -> None:

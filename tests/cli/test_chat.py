@@ -34,9 +34,9 @@ def test_two_turns_from_a_pipe(here: Place) -> None:
 
 @pytest.mark.wide
 def test_a_conversation_is_one_json_document(here: Place) -> None:
-    told = here.json("chat", stdin="/word-count x\nwhat can you do?\n")
-    assert [reply["report"]["state"] for reply in told["replies"]] == ["success", "success"]
-    assert {reply["session"] for reply in told["replies"]} == {told["session"]}
+    answers = here.json("chat", stdin="/word-count x\nwhat can you do?\n")
+    assert [reply["report"]["state"] for reply in answers["replies"]] == ["success", "success"]
+    assert {reply["session"] for reply in answers["replies"]} == {answers["session"]}
 
 
 @pytest.mark.parametrize("script", ["chat.py", ""])
@@ -55,9 +55,9 @@ def test_the_exit_code_from_a_pipe_is_the_last_turns(here: Place, typed: str, co
 
 @pytest.mark.requirement("SEN-2")
 def test_a_question_is_answered_by_the_next_line(here: Place) -> None:
-    told = replies(here, "/word-count\nto be or not to be\n")
-    assert [reply["report"]["state"] for reply in told] == ["pending", "success"]
-    assert told[1]["report"]["data"]["words"] == 6
+    answers = replies(here, "/word-count\nto be or not to be\n")
+    assert [reply["report"]["state"] for reply in answers] == ["pending", "success"]
+    assert answers[1]["report"]["data"]["words"] == 6
 
 
 @pytest.mark.requirement("SAF-1")
@@ -72,16 +72,16 @@ def test_a_shell_command_runs_after_a_yes_only(here: Place, answer: str, made: b
 @pytest.mark.wide
 @pytest.mark.requirement("SEN-7")
 def test_follow_ups_go_back_until_they_are_released(here: Place) -> None:
-    told = replies(here, "/code-review x\nand again\nstop\nand again\n")
-    assert [reply["route"]["entity"] for reply in told] == ["code-review", "code-review", None, None]
+    answers = replies(here, "/code-review x\nand again\nstop\nand again\n")
+    assert [reply["route"]["entity"] for reply in answers] == ["code-review", "code-review", None, None]
 
 
 @pytest.mark.parametrize(
     "typed", ["/word-count one \\\ntwo\n", '"""\n/word-count\none\ntwo\n"""\n', '"""\n/word-count\none\ntwo\n']
 )
 def test_a_message_may_have_several_lines(here: Place, typed: str) -> None:
-    told = replies(here, typed)
-    assert [reply["report"]["data"].get("words") for reply in told] == [2]
+    answers = replies(here, typed)
+    assert [reply["report"]["data"].get("words") for reply in answers] == [2]
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_a_chat_accepts_its_own_commands(here: Place, word: str, shown: str) -> 
 @pytest.mark.wide
 def test_an_error_does_not_end_the_conversation(here: Place) -> None:
     (here.root / "src").mkdir()
-    told = replies(here, "see @src/\n/nope\n/word-count x\n")
-    assert told[-1]["report"]["state"] == "success"
+    answers = replies(here, "see @src/\n/nope\n/word-count x\n")
+    assert answers[-1]["report"]["state"] == "success"
 
 
 def test_a_shell_command_starts_in_the_project_and_cannot_change_it(here: Place) -> None:

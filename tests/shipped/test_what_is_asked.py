@@ -119,6 +119,8 @@ def test_values_of_the_table_that_a_question_names_limit_its_rows(place: Place, 
         ("sum of quantity per shop in sales.csv | per clerk", "sales.csv by clerk: Anna: 2 rows, quantity sum 12; Boris: 1 row, quantity sum 9; Ines: 2 rows, quantity sum 14"),
         ("sum of quantity per clerk in sales.csv | only in July", "by clerk: Anna: 1 row, quantity sum 7; Ines: 1 row, quantity sum 12"),
         ("how many errors are in app.log | 2026-09-01?", "2 errors"),
+        ("total quantity in sales.csv | and Ines? | run it again", "sales.csv, clerk = Ines: 2 rows, 5 columns; quantity: sum 14"),
+        ("highest quantity in June in sales.csv | and in July? | 再来一次", "2026-07-01"),
     ],
 )  # fmt: skip
 def test_a_message_that_goes_on_keeps_what_it_does_not_replace(place: Place, messages: str, told: str) -> None:

@@ -15,7 +15,7 @@ from navigator_kernel.language.clauses import is_long
 from navigator_kernel.language.sources import SOURCES
 from navigator_kernel.language.targets import without_left_out
 from navigator_kernel.text import STOP, fold, lazy_compile
-from navigator_kernel.values.request import FileReference, PreprocessingResult
+from navigator_kernel.values.request import CONTINUES, FileReference, PreprocessingResult
 from navigator_kernel.values.resource import PATHS, STATED, ParamSpec
 
 if TYPE_CHECKING:
@@ -400,7 +400,7 @@ def _stated(
     """A time, a number or the columns that the message asks for, outside the names of its files."""
     from navigator_kernel.language import stated
 
-    text, is_follow_up = _said(request), request.way == "follow_up"
+    text, is_follow_up = _said(request), request.way in CONTINUES
     match spec.validation:
         case "since" | "until":
             text = stated.without_names(text, [name for names in _table(specs, values, request) for name in names])
@@ -463,7 +463,7 @@ def _limits(
     cells = [cell for cell in cells if fold(cell) not in words]
     values_meant = [cell for cell in cells if _is_meant(cell, request)]
     limits, mentioned = stated.limits(text, names, cells, request.people, meant=values_meant)
-    if request.way == "follow_up" and not limits:  # "and Ann?" after the commits of somebody else
+    if request.way in CONTINUES and not limits:  # "and Ann?" after the commits of somebody else
         words = set(_NAME.findall(request.need.casefold()))
         people = [name for name in request.people if words & {*name.casefold().split()}]
         limits = [stated.Limit("person", name, name) for name in people]
@@ -473,7 +473,7 @@ def _limits(
 def _is_meant(cell: str, request: PreprocessingResult) -> bool:
     """Whether a message that has the words of a value of the table surely means it: as a name in a clause that asks for
     a figure, or because it continues the run before."""
-    if fold(cell) in _ORDINARY or request.way == "follow_up":
+    if fold(cell) in _ORDINARY or request.way in CONTINUES:
         return fold(cell) not in _ORDINARY
     asking = (clause for clause in _CLAUSE.split(request.need) if _FIGURE.search(clause))
     return not cell[0].islower() and any(cell in clause for clause in asking)

@@ -162,9 +162,9 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         place = places.find(plain_path(written), new=True) if call.name == WRITE else meant_place(places, written)
         if place.zone == "project":
             self._refuse_project(work)
-        is_asked = place.zone == "project" and call.name != WRITE
-        is_asked = is_asked and not any(place.path.is_relative_to(one) for one in places.folders)
-        reading = self._needs_to_read(work, place, executor) if is_asked else ()
+        needs_consent = place.zone == "project" and call.name != WRITE
+        needs_consent = needs_consent and not any(map(place.path.is_relative_to, places.folders))
+        reading = self._needs_to_read(work, place, executor) if needs_consent else ()
         if call.name in _LOOKS:
             self._ask(work, reading, tool=READ)
             everywhere = call.name in {GLOB, GREP} and not arguments.get("path")

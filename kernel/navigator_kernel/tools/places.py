@@ -74,8 +74,8 @@ class Places(Struct, frozen=True, kw_only=True):
             # In `/tmp` or in the work folder of another agent, unless something that is open here lies there
             lent = (self.workspace, self.folder, self.project, *self.named)
             bases = {"/tmp": f"{OWN_TMP}/", **dict.fromkeys(WORK_FOLDERS, "")}  # noqa: S108 - only compared
-            base = next((one for one in bases if path.is_relative_to(one)), None)
-            if base is None or any(one.is_relative_to(base) for one in lent):
+            base = next((folder for folder in bases if path.is_relative_to(folder)), None)
+            if base is None or any(open_path.is_relative_to(base) for open_path in lent):
                 return self._placed(path, written)
             written = f"{bases[base]}{path.relative_to(base)}"
         plain = os.path.normpath(written)

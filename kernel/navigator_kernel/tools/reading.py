@@ -86,11 +86,11 @@ def listed(place: Place, _arguments: Mapping[str, Any]) -> Found:
 
 def globbed(place: Place, arguments: Mapping[str, Any], others: Sequence[Place] = ()) -> Found:
     """The files below a folder, and in `others`, whose path matches the pattern; `**` stands for any folders."""
-    wanted = _matcher(str(arguments["pattern"]))
-    files = (("/".join((*where.parts, "")), one) for where in others if not where.is_lent for one in _files(where))
-    paths = {one.path for where in (place, *others) if where.is_lent or where == place for one in _files(where)}
-    found = sorted(path for path in {*paths, *(f"{base}{one.path}" for base, one in files)} if wanted(path))
-    return Found(_cut([escape_controls(path) for path in found], "files") or "(no file matches)")
+    matches = _matcher(str(arguments["pattern"]))
+    files = (("/".join((*where.parts, "")), file) for where in others if not where.is_lent for file in _files(where))
+    paths = {file.path for where in (place, *others) if where.is_lent or where == place for file in _files(where)}
+    matching = sorted(path for path in {*paths, *(f"{base}{file.path}" for base, file in files)} if matches(path))
+    return Found(_cut([escape_controls(path) for path in matching], "files") or "(no file matches)")
 
 
 def searched(place: Place, arguments: Mapping[str, Any], others: Sequence[Place] = ()) -> Found:

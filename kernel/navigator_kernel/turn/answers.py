@@ -222,11 +222,11 @@ def _on_approval(message: Message, session: Session, approval: PendingApproval, 
     free = _answered(session)
     base = Resumed(message=message, session=free, outcome=reading.outcome, subject=approval.subject)
     outcome = reading.outcome
-    asks_model = outcome == "no_with_reason" and asks_for_model(approval)  # which is told the reason
-    if not asks_model and (wish := reading.wish or _corrected(approval, reading)):
+    goes_to_model = outcome == "no_with_reason" and asks_for_model(approval)
+    if not goes_to_model and (wish := reading.wish or _corrected(approval, reading)):
         base = replace(base, message=replace(message, text=wish), declined=True, workflow=approval.workflow)
-        asked = approval.question or approval.subject
-        return replace(base, outcome="other", session=replace(free, sticky=None), withdrawn=asked)
+        question = approval.question or approval.subject
+        return replace(base, outcome="other", session=replace(free, sticky=None), withdrawn=question)
     if outcome == "undo" and approval.subject.startswith(UNDO):
         outcome = "yes"
     match outcome:
@@ -272,16 +272,14 @@ def _on_nothing(message: Message, session: Session, reading: Reading) -> Resumed
             return replace(base, topic="failed_twice")
         case "retry_with" if session.retry and session.retry[0].agent == "skills" and session.failures < FAILURES:
             failed = session.retry[0]
-            text = _mended(failed.task_spec.intent, message.text.strip())
+            text = _with_fix(failed.task_spec.intent, message.text.strip())
             kind, _, name = failed.task_spec.target.partition(":")
             target = name if kind == "skill" else ""
             return replace(base, message=replace(message, text=text, answers=(message.text.strip(),), target=target))
         case "retry" if last is not None and last.text:
             chosen = last.agent == "skills" and not last.text.lstrip().startswith(("/", "@@", "#"))
-            again = replace(
-                message, text=last.text, target=last.target if chosen else "", way="chosen" if chosen else ""
-            )
-            return replace(base, message=again)
+            message = replace(message, text=last.text)
+            return replace(base, message=replace(message, target=last.target, way="again") if chosen else message)
         case "follow_up" if last is not None and last.agent in {"skills", "mcp"}:
             return replace(base, message=replace(message, way="follow_up"))
         case "stop":
@@ -307,7 +305,7 @@ def _going_on(message: Message, session: Session, reading: Reading) -> PendingAp
     return PendingApproval(packets=(first, *session.retry[1:]), subject="retry") if first else None
 
 
-def _mended(request: str, fix: str) -> str:
+def _with_fix(request: str, fix: str) -> str:
     """The request that failed, with the fix in it: a path in place of its only one, anything else behind it."""
     words = request.split()[request.startswith(("/", "@@")) :]  # without the name of a skill
     old = [word for word in words if is_path(word.strip(_AROUND))]
@@ -342,8 +340,8 @@ def _corrected(approval: PendingApproval, reading: Reading) -> str:
     if reading.outcome != "no_with_reason" or not approval.packets:
         return ""
     request = approval.packets[0].task_spec.intent
-    mended = _mended(request, reading.reason)
-    return "" if mended.startswith(request.rstrip()) else mended
+    corrected = _with_fix(request, reading.reason)
+    return "" if corrected.startswith(request.rstrip()) else corrected
 
 
 def _without(message: Message, approval: PendingApproval, reading: Reading) -> PendingApproval | None:

@@ -19,6 +19,7 @@ from navigator_kernel.language.clauses import OF_COMMITS, without_refused
 from navigator_kernel.language.words import split_words
 from navigator_kernel.text import language_of, lazy_compile
 from navigator_kernel.values.request import (
+    CONTINUES,
     UNREAD,
     CommandInstruction,
     FileReference,
@@ -86,7 +87,7 @@ def preprocess(message: Message, files: FileReader, now: str = "") -> Preprocess
         way=message.way,
         targets=tuple(file for file in named if file.written not in parser.references and not file.left_out),
         without=tuple(file for file in named if file.left_out),
-        people=tuple(files.people()) if today and (OF_COMMITS.search(plain) or message.way == "follow_up") else (),
+        people=tuple(files.people()) if today and (OF_COMMITS.search(plain) or message.way in CONTINUES) else (),
         today=today.isoformat() if today else "",
         language=message.language or language_of(text),
     )

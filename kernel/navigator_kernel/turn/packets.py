@@ -104,7 +104,13 @@ def _skills(
                 question = say("ask.missing", order.language, skill=name, what=what)
                 missing = tuple(spec.name for spec in given.missing)
                 return NeedClarification(question=question, missing=missing, optional=optional)
-            if request.before and given.values == request.before and skill is not None and skill.kind == "A":
+            if (
+                request.before
+                and request.way != "again"
+                and given.values == request.before
+                and skill
+                and skill.kind == "A"
+            ):
                 question = say("ask.other", order.language, text=request.original.strip(), skill=name)
                 return NeedClarification(question=question, missing=("file",))
             at = len(steps)

@@ -17,7 +17,7 @@ from navigator_kernel.turn.understand import decide, narrate, understand
 from navigator_kernel.turn.workflow import WorkflowRequest, decline_run, resolve_workflow, without_flag
 from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
-from navigator_kernel.values.request import PendingApproval, PreprocessingResult, Session
+from navigator_kernel.values.request import CONTINUES, PendingApproval, PreprocessingResult, Session
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Skills, Unknown
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ async def route_request(
     before, if it is given."""
     intent = await understand(request, session, kernel.router, kernel.judge)  # syntax, name, retrieval, model
     decision = decision or decide(intent, request, kernel.catalogue)
-    last = session.sticky if request.way == "follow_up" else None
+    last = session.sticky if request.way in CONTINUES else None
     if last is not None and isinstance(decision.result, Skills) and decision.result.names == (last.target,):
         request = replace(request, before=last.values)
     likely = tuple(skill.name for skill in intent.retrieval.candidates[:LIKELY]) if intent.retrieval else ()

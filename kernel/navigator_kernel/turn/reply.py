@@ -164,13 +164,9 @@ def own_report(decision: RouteDecision, turn: TurnSummary, clock: Clock) -> Repo
         case Direct(topic="declined"):
             return _own("success", say("declined", language), {}, turn, clock)
         case Direct(topic="workflows" | "stored"):
-            names = decision.candidates
-            text = say(
-                f"own.{decision.result.topic}" if names else "own.no_workflows",
-                language,
-                names=between([f"#{name}" for name in names], language),
-            )
-            return _own("success", text, {"workflows": list(names)}, turn, clock)
+            names = between([f"#{name}" for name in decision.candidates], language)
+            text = say(f"own.{decision.result.topic}" if names else "own.no_workflows", language, names=names)
+            return _own("success", text, {}, turn, clock)
         case Direct(topic="released"):
             return _own("success", say("ask.release", language), {}, turn, clock)
         case Direct(topic="open" | "edit"):

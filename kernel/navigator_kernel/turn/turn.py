@@ -80,15 +80,15 @@ async def run_turn(
             _learn(request, kernel)  # the skill that the person chose gets the message as an example
         outcome = await carry_out(plan, message, context, kernel, emit)  # in order, up to the first failure
         elapsed = kernel.clock.monotonic() - began
-        asked = approved.packets[0].task_spec.intent if approved and approved.packets else request.original
-        asked = outcome.view.plan.description if approved and outcome.view else asked
+        request_text = approved.packets[0].task_spec.intent if approved and approved.packets else request.original
+        request_text = outcome.view.plan.description if approved and outcome.view else request_text
         packets = (packet for step in outcome.orders.steps for packet in step.packets if packet.agent == "skills")
         skills = map(kernel.catalogue.find, {packet.task_spec.target.partition(":")[2] for packet in packets})
         specs = [spec for skill in skills if skill for spec in skill.required_params]
         summary = TurnSummary(
             run=run,
             request=request,
-            asked=asked,  # for the history
+            asked=request_text,  # for the history
             session=resumed.session,
             notice=notice if message.attended else None,
             elapsed=elapsed,

@@ -127,8 +127,8 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
         return _intent(instruction, "syntax", "instruction")
     if request.way == "plain":
         return _intent(Direct(), "session", "no_skill")
-    if request.way == "chosen":
-        return _intent(Skills(names=(request.target,)), "session", "chosen")
+    if request.way in {"chosen", "again"}:
+        return _intent(Skills(names=(request.target,)), "session", request.way)
     action = _listed(request, session, router) or router.recognise(request.need)
     if action is not None:
         return _intent(action, "exact", "exact")

@@ -80,7 +80,7 @@ def resolve_workflow(
     is_skill = order is not None and not order.is_sure and kernel.catalogue.exists(f"skill:{order.name}")
     if order is not None and not is_skill and order.name in stored_names(kernel):
         return invoke_stored(order.name, order.words, request, kernel, context.run, session)
-    if request.way in {"plain", "chosen", "about"} or not (may_spell_out(need) or may_join(need)):
+    if request.way in {"plain", "chosen", "again", "about"} or not (may_spell_out(need) or may_join(need)):
         return None
     return _proposed(plan_workflow(request, need, _ground(kernel, context)), kernel, context.run, session, "steps")
 

@@ -20,7 +20,8 @@ UNREAD = frozenset({"too-large", "not-utf8"})  # reasons for which only the text
 InstructionType = Literal["skill", "shell", "subagent", "workflow"]
 # How a message is to be understood: its skill was chosen by the person, none is wanted, it continues the run before, or
 # it asks about that run, whose skill is not run again then
-Way = Literal["", "chosen", "plain", "follow_up", "about"]
+Way = Literal["", "chosen", "plain", "follow_up", "again", "about"]
+CONTINUES: frozenset[Way] = frozenset({"follow_up", "again"})  # with the values of the run before
 
 
 class Message(Struct, frozen=True, kw_only=True):

@@ -99,7 +99,9 @@ def report(path: Path, source: str, asked: argparse.Namespace) -> dict[str, Any]
     by = chosen(head, [asked.group])[0] if asked.group else ""
     names = [name for name in chosen(head, parts_of(asked.columns)) if name != by]
     columns = {name: figures([row[head.index(name)] for row in body], comma=comma) for name in names}
-    if asked.sort == " desc":  # by what there is most of: the first column of numbers that is no key, else the rows
+    if (
+        asked.sort == " desc"
+    ):  # no column is named: the first column of numbers that is not a key, else the count of rows
         numbers = [name for name in names if columns[name]["type"] == "number" and not NAME_OF_KEY.search(name)]
         asked.sort = f"{numbers[0]} desc" if numbers else ""
         asked.top = asked.top or "" if numbers else asked.top or str(GROUPS)

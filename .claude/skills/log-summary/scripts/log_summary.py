@@ -253,7 +253,7 @@ def note(line: str, found: Found) -> None:
     if not found.inside:
         return
     found.lines += 1
-    if found.word.isdigit():  # 404 is no part of 14045
+    if found.word.isdigit():  # 404 must not match in 14045
         found.with_word += re.search(rf"(?<![\d.:-]){found.word}(?![\d.:-])", line) is not None
     else:
         found.with_word += bool(found.word) and found.word in line.casefold()

@@ -88,7 +88,7 @@ class Listing(Struct):
         return is_same and all(group.is_as_it_was() for group in self._groups.values())
 
     def _group(self, name: str) -> Listing | None:
-        """The listing of a folder of skills in this one; None where there are no such folders."""
+        """The listing of the group `name`; None if this folder has no groups."""
         if not self.groups or not self.folders or name in _NO_GROUPS:
             return None
         return self._groups.setdefault(name, Listing(self.folder / name, folders=True, markdown=False))

@@ -437,15 +437,15 @@ def _from_url(text: str) -> Source:
     return replace(source, subpath=below, skill="" if below else skill)
 
 
-def _refuse_detour(asked: Mapping[str, str], host: str, path: str) -> None:
+def _refuse_detour(query: Mapping[str, str], host: str, path: str) -> None:
     """Raises UsageProblem for the address of a mail program, a search or a chat that leads to another one."""
     if (
         inner := path.partition("/https:/")[2].strip("/")
     ) and host not in FORGE_HOSTS:  # as archives of the web have it
         raise UsageProblem(f"{host!r} only shows another address", hint=f"write https://{_shown(inner)}")
     for key in ("q", "url", "u", "target", "to", "redirect", "dest"):
-        if asked.get(key, "").startswith("https://") and host not in FORGE_HOSTS and path.count("/") < 3:
-            raise UsageProblem(f"{host + path!r} only leads to another address", hint=f"write {_shown(asked[key])}")
+        if query.get(key, "").startswith("https://") and host not in FORGE_HOSTS and path.count("/") < 3:
+            raise UsageProblem(f"{host + path!r} only leads to another address", hint=f"write {_shown(query[key])}")
 
 
 def _published(scheme: str, host: str, path: str, ref: str) -> Source | None:
