@@ -13,7 +13,7 @@ from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import KernelError
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.entries import Entry
-from navigator_kernel.routing.index import RoutingIndex
+from navigator_kernel.routing.index import IndexSnapshot, RoutingIndex
 from navigator_kernel.routing.meaning import PLAIN, SemanticRanker
 from navigator_kernel.routing.ranker import EVIDENCE, LONG, MEASURED, OFFERED, ScoredCandidate, Way, bands, shipped
 from navigator_kernel.values.resource import SkillDef
@@ -118,14 +118,22 @@ def place(tmp_path: Path, encoder: Encoder) -> Routing:
     return held
 
 
-def test_words_that_are_sure_are_taken_before_a_vector_is_looked_at(
-    meaning: SemanticRanker, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def no_vectors(monkeypatch: pytest.MonkeyPatch, encoder: Encoder) -> None:
+    """The encoder and the vectors of the skills fail, as they do without numpy."""
+
     def fails(*_: object) -> None:
         raise AssertionError("the encoder was asked")
 
     for asked in ("encode", "message"):
         monkeypatch.setattr(type(encoder), asked, fails)
+    for mapped in ("vectors", "lexicon"):
+        monkeypatch.setattr(IndexSnapshot, mapped, property(fails))
+
+
+def test_words_that_are_sure_are_taken_before_a_vector_is_looked_at(
+    meaning: SemanticRanker, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    no_vectors(monkeypatch, encoder)
     found = meaning.judged("merge pdf files", 5)
     assert (found.band, first(found)) == ("route", "pdf-merge")
     with pytest.raises(AssertionError, match="the encoder was asked"):
@@ -214,11 +222,7 @@ def test_a_search_by_words_looks_at_no_vector_and_takes_as_many_as_are_asked_for
     skills = tuple(SkillDef(name=name, description=text, path=tmp_path, folder=None) for name, text in TOLD.items())
     meaning.retrieve(skills, "the weather forecast for Oslo", 1)
 
-    def fails(*_: object) -> None:
-        raise AssertionError("the encoder was asked")
-
-    for asked in ("encode", "message"):
-        monkeypatch.setattr(type(encoder), asked, fails)
+    no_vectors(monkeypatch, encoder)
     assert first(meaning.by_words(skills, "security\x1b[31m problems in code", 5)) == "code-review"
     assert len(meaning.by_words(skills, "security of a city", 1).candidates) == 1
     assert meaning.by_words(skills, "xylophone", 5).candidates == ()

@@ -261,8 +261,9 @@ def weigh(
     )
     # the probability that the first is right rather than the next that does something else: both are at most 1
     if rival is None:  # a candidate that does the same as the first is none
-        rows, vectors = [each.at for each in ordered[:RIVALS]], ordered[0].view.vectors
-        others = vectors.different(rows, SAME_WORK) if vectors is not None and wanted is not None else range(len(rows))
+        rows = [each.at for each in ordered[:RIVALS]]
+        vectors = None if wanted is None else ordered[0].view.vectors  # words alone must not wait for numpy
+        others = range(len(rows)) if vectors is None else vectors.different(rows, SAME_WORK)
         rival = scores[others[1]] if len(others) > 1 else None
     over_rival = 1.0 if rival is None else 1 / (1 + math.exp(rival - scores[0]))
     first, among = min(model.first.probability(numbers), over_rival), model.among.probability(numbers)
