@@ -82,7 +82,7 @@ def test_a_cold_answer_by_words_comes_within_its_budget(
 ) -> None:
     """In an environment as a person has it who installs the default stack, and nothing else."""
     python = installed(monkeypatch)
-    project, words = many_skills(50), ["route", "handle invoice 10"]
+    project, words = many_skills(50), ["route", "handle the work of invoice-10"]
     libraries = f"import {', '.join(_loaded(python, words, project))}"
     bare, theirs, whole = [], [], []
     for _ in range(ROUNDS):
