@@ -130,6 +130,53 @@ def test_a_message_that_goes_on_keeps_what_it_does_not_replace(place: Place, mes
     assert told in answers_of(place, messages)[-1]
 
 
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        ("summarise app.log | how many errors are there?", "app.log: 4 lines, 2 errors"),
+        ("summarise app.log | 有多少个错误？", "app.log：4 行，2 个错误"),
+        ("count the words of notes.md | how many lines does it have?", "notes.md: 11 words, 58 characters, 6 lines"),
+        ("total quantity in sales.csv | which shop has the highest quantity?", "sales.csv by shop: "),
+        ("summarise app.log | what is the capital of France?", "No skill fits"),
+        ("count the words of notes.md | is it any good?", "No skill fits"),
+        ("count the words of notes.md | what did we do?", "The last run was word-count"),
+    ],
+)
+def test_a_question_after_a_run_is_answered_by_it_only_if_it_surely_is_about_the_same(
+    place: Place, messages: str, told: str
+) -> None:
+    """SEN-7, STK-3"""
+    for name, text in {"app.log": LOG, "notes.md": NOTES, "sales.csv": SALES}.items():
+        place.write(name, text)
+    assert told in answers_of(place, messages)[-1]
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        ("summarise missing.log | it's app.log", "app.log: 4 lines, 2 errors"),
+        ("count the words of note.md | yes", "notes.md: 11 words"),
+        ("count the words of nothere.md | no, the file is called notes.md", "notes.md: 11 words"),
+        ("统计 nothere.md 的字数 | 我说的是 notes.md", "notes.md：11 个单词"),
+        ("count the words of @nothere.md | use notes.md instead", "notes.md: 11 words"),
+        ("count the words of notes.md | summarise missing.log | app.log", "app.log: 4 lines, 2 errors"),
+        ("count the words of nothere.md | summarise app.log", "app.log: 4 lines, 2 errors"),
+        ("count the words of nothere.md | thanks | it's notes.md", "No skill fits"),
+    ],
+)
+def test_the_next_message_may_name_the_file_that_was_meant(place: Place, messages: str, told: str) -> None:
+    """X-7, SEN-7"""
+    place.write("notes.md", NOTES)
+    place.write("app.log", LOG)
+    assert told in answers_of(place, messages)[-1]
+
+
+@pytest.mark.parametrize("text", ["hello", "Hi there!", "good morning, how are you?", "你好", "在吗？"])
+def test_hello_is_answered_with_what_can_be_done(place: Place, text: str) -> None:
+    report = place.ask(text)
+    assert (report.state, len(report.data["capabilities"])) == ("success", 3)
+
+
 def test_another_table_without_the_columns_is_summarised_whole(place: Place) -> None:
     place.write("sales.csv", SALES)
     place.write("crew.csv", "name,age\nAda,40\nBo,30\n")

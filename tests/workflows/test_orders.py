@@ -48,6 +48,22 @@ def done(talk: Talk) -> Reply:
 
 
 @pytest.mark.requirement("WFL-9")
+@pytest.mark.parametrize("text", ["and for other.txt?", "now other.txt", "那 other.txt 呢？"])
+def test_a_plan_goes_on_with_another_file(talk: Talk, root: Path, text: str) -> None:
+    (root / "other.txt").write_text("one two\n")
+    first = done(talk)
+    reply = talk.say(text, consent=True)
+    assert ran(reply) == ran(first) and "@other.txt" in steps_of(reply)[0].input
+    stored = sorted(path.name for path in (root / "mybox" / "workflows").glob("*.md"))
+    talk.say(TWO.replace("notes.txt", "other.txt"))  # the same plan needs no second name
+    assert ran(talk.say("yes", consent=True)) == ran(first)
+    assert sorted(path.name for path in (root / "mybox" / "workflows").glob("*.md")) == stored
+    assert "@other.txt" in steps_of(talk.say("run it again", consent=True))[0].input
+    talk.say("save that as a workflow called weekly")
+    assert "@other.txt" in (root / "mybox" / "workflows" / "weekly.md").read_text()
+
+
+@pytest.mark.requirement("WFL-9")
 @pytest.mark.parametrize("text", ["run it again", "again", "再来一次"])
 def test_again_runs_the_whole_plan_not_its_last_step(talk: Talk, text: str) -> None:
     before = done(talk)

@@ -186,6 +186,17 @@ def is_no(text: str) -> bool:
     return read(text, OpenState(situation="missing")).outcome == "cancel"
 
 
+def only_file(text: str) -> str:
+    """The file that the text names if it says nothing else: `it's app.log`, `no, use b.md instead`; else empty."""
+    state = OpenState(situation="missing")
+    found = _found(normal(text.strip()), state)
+    *others, last = _text_of(found).split() or [""]
+    is_other = "request" in found.weak or any(sign.startswith("kind.") for sign in found.weak)
+    if found.asks or is_other or (others and "verb.use" not in found.weak) or not is_path(last):
+        return ""
+    return read(text, state).value
+
+
 def wants_text(state: OpenState) -> bool:
     """Whether a text in the person's own words is missing, not a file, a name or a number."""
     return state.situation == "missing" and any(

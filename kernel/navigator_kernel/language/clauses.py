@@ -66,6 +66,7 @@ _STEP_MARKS = "then after next finally lastly step second subsequently done 1. 1
 # Every joint in an English message contains one of these marks or words
 _MARKS, _BETWEEN = frozenset(";!?\n,"), (". ", " / ", " & ")
 _WORDS = frozenset("also besides addition additionally and well along together plus".split())
+_GREETS = lazy_compile(_SOURCES["_GREETS"], re.IGNORECASE)
 _COURTESY = lazy_compile(_SOURCES["_COURTESY"], re.IGNORECASE)
 _RUN_WORKFLOW = tuple(lazy_compile(_SOURCES[name], re.IGNORECASE) for name in ("_RUN_MARKED", "_RUN_NAMED"))
 _LIST_WORKFLOWS = lazy_compile(_SOURCES["_LIST_WORKFLOWS"], re.IGNORECASE)
@@ -123,6 +124,11 @@ def asks_to_look(text: str) -> bool:
     """Whether `text` asks something, or orders no more than to look, count or report: nothing is to be changed by it."""
     order = _COURTESY.sub("", text.strip())
     return _LOOKS.match(order) is not None or _ASKS_ZH.search(order) is not None
+
+
+def greets(text: str) -> bool:
+    """Whether `text` only says hello."""
+    return _GREETS.search(text) is not None
 
 
 def asks_for_more(text: str, skills: Sequence[str]) -> bool:

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.language.answers import OpenState, Outcome, Reading, Situation, read, wants_text
-from navigator_kernel.language.signs import is_path
+from navigator_kernel.language.answers import OpenState, Outcome, Reading, Situation, only_file, read, wants_text
+from navigator_kernel.language.signs import is_path, named_files
 from navigator_kernel.text import clean
 from navigator_kernel.values.job import is_lasting, is_permanent
 from navigator_kernel.values.request import (
     ASKED_BY_SERVER,
     INTERRUPTED,
+    AbsentFile,
     Message,
     PendingApproval,
     PendingQuestion,
@@ -111,12 +112,23 @@ def resume(message: Message, session: Session, now: str = "", catalogue: Catalog
         return Resumed(
             message=replace(message, text=f"/{message.skill} {message.text}"), session=replace(session, retry=())
         )
+    elif session.absent is not None and (name := _right_name(message.text, session.absent)):
+        text = session.absent.message.replace(session.absent.name, name)
+        resumed = Resumed(message=replace(message, text=text), session=replace(session, retry=()))
     else:
         reading = read(message.text, _nothing_open(session, now))
         resumed = _on_nothing(message, session, reading)
     if question is None:
         return resumed
     return _aside(message, session, question, resumed, _open_question(question, message.text, catalogue))
+
+
+def _right_name(text: str, absent: AbsentFile) -> str:
+    """The name that the text gives for the file that does not exist, or the near one if it agrees; else empty."""
+    if name := only_file(text):
+        return name
+    near = OpenState(situation="choice_one", question=absent.message, options=(absent.near,))
+    return absent.near if absent.near and read(text, near).outcome == "yes" else ""
 
 
 def _sent_again(resumed: Resumed) -> Resumed:
@@ -280,6 +292,9 @@ def _on_nothing(message: Message, session: Session, reading: Reading) -> Resumed
             chosen = last.agent == "skills" and not last.text.lstrip().startswith(("/", "@@", "#"))
             message = replace(message, text=last.text)
             return replace(base, message=replace(message, target=last.target, way="again") if chosen else message)
+        case "follow_up" if last is not None and last.text.startswith("#") and len(named_files(message.text)) == 1:
+            name, (file,) = last.text.split()[0], named_files(message.text)
+            return replace(base, message=replace(message, text=f"{name} {file}"))  # the whole plan, not its last step
         case "follow_up" if last is not None and last.agent in {"skills", "mcp"}:
             return replace(base, message=replace(message, way="follow_up"))
         case "stop":

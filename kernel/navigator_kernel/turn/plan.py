@@ -13,7 +13,7 @@ from navigator_kernel.language.wording import between, say
 from navigator_kernel.text import shorten
 from navigator_kernel.turn.answers import UNDO, Resumed
 from navigator_kernel.turn.packets import plan
-from navigator_kernel.turn.understand import decide, narrate, understand
+from navigator_kernel.turn.understand import about_the_same, decide, narrate, understand
 from navigator_kernel.turn.workflow import WorkflowRequest, decline_run, resolve_workflow, without_flag
 from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
@@ -120,6 +120,8 @@ async def route_request(
 ) -> TurnPlan:
     """Finds out what the message asks for, and makes the packets; none if a question comes first. `decision` was made
     before, if it is given."""
+    if kernel.models is None:
+        request = about_the_same(request, session, kernel.router, kernel.catalogue)
     intent = await understand(request, session, kernel.router, kernel.judge)  # syntax, name, retrieval, model
     decision = decision or decide(intent, request, kernel.catalogue)
     last = session.sticky if request.way in CONTINUES else None

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFound
 from navigator_kernel.language.chinese import in_language
+from navigator_kernel.language.clauses import greets
 from navigator_kernel.language.parameters import is_there
 from navigator_kernel.language.wording import COLON, because, between, say
 from navigator_kernel.text import cut_text, escape_controls, shorten
@@ -18,6 +19,7 @@ from navigator_kernel.values.packet import Meta, Packet, Report, State
 from navigator_kernel.values.reply import Notice, Reply, Sections
 from navigator_kernel.values.request import (
     ASKED_BY_SERVER,
+    AbsentFile,
     PendingApproval,
     PendingQuestion,
     PreprocessingResult,
@@ -152,15 +154,7 @@ def own_report(decision: RouteDecision, turn: TurnSummary, clock: Clock) -> Repo
         case Workflow(name=name):
             return _unknown(Unknown(what="workflow", name=name), turn, clock)
         case Direct(topic="capabilities"):
-            text = say("capabilities", language)
-            return _own(
-                "success",
-                say("capabilities.summary", language),
-                {"capabilities": text.split("\n")},
-                turn,
-                clock,
-                raw=text,
-            )
+            return _abilities(turn, clock)
         case Direct(topic="declined"):
             return _own("success", say("declined", language), {}, turn, clock)
         case Direct(topic="workflows" | "stored"):
@@ -179,6 +173,8 @@ def own_report(decision: RouteDecision, turn: TurnSummary, clock: Clock) -> Repo
             return _own("success", turn.own, {"hint": say("own.last_hint", language)}, turn, clock)
         case Direct(topic="undo" | "undone" | "thanks" | "complaint" | "nothing" | "last"):
             return _own("success", turn.own, {}, turn, clock)
+        case _ if greets(turn.request.need):
+            return _abilities(turn, clock)
         case _ if turn.outcome in {"no", "none"}:  # no skill for the message, and no model that could answer it
             return _own("success", say("declined", language), {}, turn, clock)
         case _:
@@ -186,6 +182,13 @@ def own_report(decision: RouteDecision, turn: TurnSummary, clock: Clock) -> Repo
             data = {"required": ["model"], "optional": [], "reason": "no_model", "nearest": list(near)}
             text = say("direct.near", language, skills=", ".join(near)) if near else say("direct.no_model", language)
             return _own("pending", text, data, turn, clock)
+
+
+def _abilities(turn: TurnSummary, clock: Clock) -> Report:
+    language = turn.request.language
+    text = say("capabilities", language)
+    data = {"capabilities": text.split("\n")}
+    return _own("success", say("capabilities.summary", language), data, turn, clock, raw=text)
 
 
 def _asked_again(turn: TurnSummary, clock: Clock) -> Report:
@@ -198,6 +201,7 @@ def _asked_again(turn: TurnSummary, clock: Clock) -> Report:
     plan = approval is not None and bool(approval.steps)
     data = {"reason": "plan" if plan else "consent", "required": ["approval" if plan else "consent"], "optional": []}
     text = approval.question if approval else ""
+    text = say("workflow.ask", turn.request.language, count=len(approval.steps)) if approval and plan else text
     return _own("pending", f"{turn.own}\n{text}" if turn.own else text, data, turn, clock)
 
 
@@ -257,6 +261,7 @@ def _following(
         approval = replace(approval, question=turn.question or report.summary)
     question = _question(decision, report, turn, now) or before.question
     session = replace(session, approval=approval or turn.offer or before.approval, question=question)
+    session = replace(session, absent=_absent(decision, turn))
     session = replace(session, talks=bool(reports) and _is_answer(reports))
     if isinstance(decision.result, Direct) and decision.result.topic == "released":
         return replace(session, sticky=None, failures=0)
@@ -272,6 +277,18 @@ def _following(
         retry = _undone(plan, reports) if failures < FAILURES and turn.workflow is None else ()
     last = session.failed if failed and report.unanswered else mark(turn.asked) if failed else ""
     return replace(session, sticky=sticky, failures=failures, failed=last, retry=retry)
+
+
+def _absent(decision: RouteDecision, turn: TurnSummary) -> AbsentFile | None:
+    """What the next message can put right: the only file that the message names and that does not exist."""
+    result, request = decision.result, turn.request
+    if not isinstance(result, Unknown) or result.what != "file" or result.refused:
+        return None
+    names = [file.written for file in (*request.files, *request.targets) if file.problem]
+    if len(names) != 1 or request.original.count(names[0]) != 1:
+        return None
+    near = result.suggestions[0] if len(result.suggestions) == 1 else ""
+    return AbsentFile(message=request.original, name=names[0], near=near)
 
 
 def _undone(plan: DispatchPlan, reports: Sequence[Report]) -> tuple[Packet, ...]:

@@ -32,7 +32,7 @@ from navigator_kernel.language.clauses import (
     without_refused,
 )
 from navigator_kernel.language.orders import is_order
-from navigator_kernel.language.parameters import meant, wants_path
+from navigator_kernel.language.parameters import meant, parameters, wants_path
 from navigator_kernel.language.signs import is_path, named_files
 from navigator_kernel.language.targets import without_left_out
 from navigator_kernel.language.wording import say
@@ -70,6 +70,8 @@ if TYPE_CHECKING:
 # The end of a name whose beginning is not clear: `看看日志.docx`
 QUOTED = lazy_compile(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+'(?!\w)|“[^“”\n]+”|「[^「」\n]+」")
 _TEXT = {"en": "this text", "zh": "这段文字"}
+_OF_TABLES = {"where", "group"}  # parameters whose values the words of a question about a table name
+_IN_FILE = {"en": "{text} in @{kind}", "zh": "@{kind} 里{text}"}
 _BESIDE_HAN = lazy_compile(r"[\u3400-\u9fff]{1,2}\.([A-Za-z][A-Za-z0-9]{0,7})(?![A-Za-z0-9.])")
 _HOW_MANY = lazy_compile(r"(?:how[ ]many|[多几][少个]?个?)[ ]?$", re.IGNORECASE)
 _BEFORE_PLACE = r"(?:\b(?:in|inside|under|within|from|of|across)[ \t]+)?(?:\b(?:the|my|our)[ \t]+)?"
@@ -186,6 +188,33 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     )
 
 
+def about_the_same(
+    request: PreprocessingResult, session: Session, router: Router, catalogue: Catalogue
+) -> PreprocessingResult:
+    """A question after a run goes on with it if it names a column or a value that the same command takes, and repeats
+    it if the command surely answers it about the same file: `how many errors are there?` after a summary of app.log is
+    `how many errors are there in app.log?`."""
+    last, skill = session.sticky, catalogue.find(request.target)
+    if request.way != "about" or last is None or last.target != request.target or skill is None or skill.kind != "A":
+        return request
+    paths = [PurePath(value) for value in last.values.values() if value.startswith("/")]
+    if len(paths) != 1 or request.files or request.targets or not asks_to_look(request.need):
+        return request
+    follows = replace(request, way="follow_up", before=last.values)
+    given = parameters(skill.required_params, (), follows, named=False).values
+    if any(given.get(s.name) != last.values.get(s.name) for s in skill.required_params if s.validation in _OF_TABLES):
+        return replace(request, way="follow_up")
+    text = _IN_FILE[request.language].format(text=request.need.rstrip(" .?!。？！"), kind=_kind(paths[0]))
+    retrieval = router.retrieve(text, files=(paths[0].name,))
+    is_same = retrieval.band == "route" and retrieval.candidates[0].name == last.target
+    return replace(request, way="again") if is_same and _do((last.target,), request, catalogue) else request
+
+
+def _kind(path: PurePath) -> str:
+    """The type of a file, without numbers (`a.log.1`), or its name if it has no type."""
+    return next((end[1:] for end in reversed(path.suffixes) if not end[1:].isdigit()), path.name)
+
+
 def matter(request: PreprocessingResult) -> str:
     """The text for routing, in which only the type of each file is kept, or the name of a file without a type, with the
     mark of a file: whoever names one wants work done on it. What is left out, and who it was, is not work."""
@@ -196,8 +225,7 @@ def matter(request: PreprocessingResult) -> str:
         text = without_left_out(text, (file.written for file in request.without))
     paths = {target.written: target.path for target in request.targets}  # a title, as "the readme", says no type itself
     for name in sorted(files_in(request), key=len, reverse=True):
-        path = PurePath(paths.get(name, name))
-        kind = next((end[1:] for end in reversed(path.suffixes) if not end[1:].isdigit()), path.name)
+        kind = _kind(PurePath(paths.get(name, name)))
         text = text.replace(f"@{name}", f"@{kind}").replace(name, f"@{kind}")
     text = _BESIDE_HAN.sub(lambda hit: f" @{hit[1]}" if named_files(f"x.{hit[1]}") else hit[0], text)
     for limit in limits(text, people=request.people, kinds="person")[0] if OF_COMMITS.search(text) else ():

@@ -25,6 +25,7 @@ from navigator_kernel.turn.workflow_file import (
     load_stored,
     store,
     stored_names,
+    with_file,
     with_free_name,
 )
 from navigator_kernel.turn.workflow_run import grants
@@ -93,7 +94,9 @@ def _saved(name: str, resumed: Resumed, request: PreprocessingResult, kernel: Ke
     if last is None or not last.text:
         raise UsageProblem("nothing ran before that could be stored as a workflow", hint=hint)
     if last.text.startswith("#"):
-        plan = load_stored(last.text[1:].split()[0], kernel)
+        stored, _, words = last.text[1:].partition(" ")
+        plan = load_stored(stored, kernel)
+        plan = (is_file(kernel.root / words) and with_file(plan, words, kernel.root.resolve())) or plan
     else:
         inner = preprocess(Message(text=last.text, language=request.language), kernel.files, context.now)
         proposal = plan_workflow(inner, last.text, _ground(kernel, context), alone=True)
@@ -149,7 +152,10 @@ def start_run(
     words = [_from_root(word, files, root) for word in words]
     plan = load_stored(name, kernel)
     if not any(_ARGUMENT.search(step.input) for step in plan.steps) and len(words) == len(inside) == 1:
-        plan = _with_file(plan, inside[0], root)
+        changed = with_file(plan, inside[0], root)
+        if changed is None:
+            raise _no_place(plan)
+        plan = changed
     else:
         plan = _filled(plan, _from_root(rest, files, root), words)
         read = tuple(dict.fromkeys([*plan.sandbox.read, *inside]))
@@ -164,20 +170,6 @@ def _from_root(word: str, files: Sequence[FileReference], root: Path) -> str:
     if is_file(Path(word)) and path.is_relative_to(root):
         return path.relative_to(root).as_posix()
     return relative_to_root(word, files, root)
-
-
-def _with_file(plan: WorkflowPlan, path: str, root: Path) -> WorkflowPlan:
-    """The plan with the file `path` in place of the only one that it reads; UsageProblem if that is not one."""
-    if len(plan.sandbox.read) != 1:
-        raise _no_place(plan)
-    file = FileReference(written=plan.sandbox.read[0], path=root / path)
-    steps = [
-        replace(step, text=relative_to_root(step.text, [file], root), input=relative_to_root(step.input, [file], root))
-        for step in plan.steps
-    ]
-    if [step.input for step in steps] == [step.input for step in plan.steps] and path != file.written:
-        raise _no_place(plan)
-    return replace(plan, steps=tuple(steps), sandbox=replace(plan.sandbox, read=(path,)))
 
 
 def orchestrate(

@@ -15,7 +15,9 @@ from navigator_kernel.adapters.files.autoload import is_autoloaded
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import Damaged, KernelError, NotFound, NotLoadable, UsageProblem
 from navigator_kernel.text import clean, lazy_compile
+from navigator_kernel.turn.steps import relative_to_root
 from navigator_kernel.values.packet import yaml_flow
+from navigator_kernel.values.request import FileReference
 from navigator_kernel.values.workflow import (
     FOLDER,
     Location,
@@ -28,6 +30,7 @@ from navigator_kernel.values.workflow import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from navigator_kernel.ports import Kernel
 
@@ -427,9 +430,9 @@ def store(plan: WorkflowPlan, kernel: Kernel) -> WorkflowPlan:
 
 
 def with_free_name(plan: WorkflowPlan, kernel: Kernel) -> WorkflowPlan:
-    """The plan under a free name, or under a name that has the same steps already."""
+    """The plan under a free name, or under a name that has the same steps already, maybe for another file."""
     base, at = plan.name, 1
-    while (kernel.root / plan.file).exists() and not is_stored(plan, kernel):
+    while (kernel.root / plan.file).exists() and not call_of(plan, kernel):
         at += 1
         plan = replace(plan, name=f"{base}-{at}")
     return plan
@@ -451,7 +454,32 @@ def _write(plan: WorkflowPlan, data: bytes, kernel: Kernel) -> None:
 
 def is_stored(plan: WorkflowPlan, kernel: Kernel) -> bool:
     """Whether the file of the plan's name has the same steps."""
+    return call_of(plan, kernel) == f"#{plan.name}"
+
+
+def call_of(plan: WorkflowPlan, kernel: Kernel) -> str:
+    """The message that runs the plan again: with its only file if the stored workflow reads another one; else empty."""
     try:
-        return load_stored(plan.name, kernel).steps == plan.steps
+        stored = load_stored(plan.name, kernel)
     except KernelError:
-        return False
+        return ""
+    if stored.steps == plan.steps:
+        return f"#{plan.name}"
+    file = plan.sandbox.read[0] if len(plan.sandbox.read) == 1 else ""
+    changed = with_file(stored, file, kernel.root.resolve()) if file else None
+    return f"#{plan.name} {file}" if changed is not None and changed.steps == plan.steps else ""
+
+
+def with_file(plan: WorkflowPlan, path: str, root: Path) -> WorkflowPlan | None:
+    """The plan with the file `path` in place of the only one that it reads; None if that is not one."""
+    if len(plan.sandbox.read) != 1:
+        return None
+    file = FileReference(written=plan.sandbox.read[0], path=root / path)
+    steps = [
+        replace(step, text=relative_to_root(step.text, [file], root), input=relative_to_root(step.input, [file], root))
+        for step in plan.steps
+    ]
+    if [step.input for step in steps] == [step.input for step in plan.steps] and path != file.written:
+        return None
+    description, sandbox = plan.description.replace(file.written, path), replace(plan.sandbox, read=(path,))
+    return replace(plan, steps=tuple(steps), description=description, sandbox=sandbox)

@@ -24,7 +24,7 @@ from navigator_kernel.text import escape_controls
 from navigator_kernel.turn.message import preprocess
 from navigator_kernel.turn.packets import plan as planned
 from navigator_kernel.turn.understand import understand_locally
-from navigator_kernel.turn.workflow_file import is_stored, store
+from navigator_kernel.turn.workflow_file import call_of, store
 from navigator_kernel.values.packet import Meta, Packet, Report, State
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.request import FileReference, Handoff, Message, PreprocessingResult, Session
@@ -200,7 +200,7 @@ class JournalledRun(Struct, kw_only=True):
             else:
                 question = say("workflow.twice", language, step=number, total=total, token=token)
         run = kernel.journal.load(token)
-        again = view.again or (f"#{run.plan.name}" if is_stored(run.plan, kernel) else "")
+        again = view.again or call_of(run.plan, kernel)
         view = replace(view, state=run.state, plan=run.plan, done=run.done, idle=(), result=result, again=again)
         return WorkflowOutcome(
             view=view,

@@ -207,6 +207,15 @@ class Said(Struct, frozen=True, kw_only=True):
     ts: str = ""
 
 
+class AbsentFile(Struct, frozen=True, kw_only=True):
+    """A message that named a file which does not exist, the name as written, and the only name that is nearly the
+    same; else empty. The next message can give the right name."""
+
+    message: str
+    name: str
+    near: str = ""
+
+
 class Session(Struct, frozen=True, kw_only=True):
     """The state that one turn passes to the next. A turn returns a new session; none is changed in place.
 
@@ -223,6 +232,7 @@ class Session(Struct, frozen=True, kw_only=True):
     sticky: Sticky | None = None
     approval: PendingApproval | None = None
     question: PendingQuestion | None = None
+    absent: AbsentFile | None = None
     failures: int = 0
     failed: str = ""
     retry: tuple[Packet, ...] = ()

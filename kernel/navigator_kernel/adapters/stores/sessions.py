@@ -35,7 +35,7 @@ VERSIONS: Versions = (
 )
 TITLE = 120  # characters
 ALL = 2**40  # entries: more than there are
-_SLOTS: Mapping[str, Any] = {"question": None, "retry": []}  # fields with text of messages, and their empty values
+_SLOTS: Mapping[str, Any] = {"question": None, "absent": None, "retry": []}  # fields with messages, when empty
 
 
 class SqliteSessions(Struct, frozen=True):
