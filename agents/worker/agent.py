@@ -12,8 +12,10 @@ from msgspec import Struct, field, to_builtins
 
 from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.hookspecs import hookimpl
+from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.rendering import listed
-from navigator_kernel.language.wording import say
+from navigator_kernel.language.wording import APART, COLON, between, say, worded
+from navigator_kernel.text import in_one_language, shorten
 from navigator_kernel.values.job import Actor, Job, Outcome
 from navigator_kernel.values.packet import Packet, packet_from_yaml
 
@@ -22,10 +24,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from navigator_kernel.ports import Agent, AgentPorts
+    from navigator_kernel.text import Language
 
 SKILL_MANAGER = "skill_manager"
-OPERATIONS = ("disable", "enable", "info", "install", "list", "search", "uninstall")  # skill commands
-CHANGES = frozenset({"disable", "enable", "install", "uninstall"})
+READS = ("info", "list", "outdated", "search", "verify")  # skill commands
+CHANGES = ("disable", "enable", "install", "uninstall", "update")
+SHOWN = 5  # most results in a sentence
 MESSAGE_LIMIT = 2_000
 REMEMBERED = 256  # idempotency keys in memory
 
@@ -83,17 +87,11 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
         if operation in CHANGES:
             self.ports.consents.require(packet.context.run, f"skill.{what}", what)
         found = await asyncio.to_thread(self._perform, operation, params)
-        language = packet.context.language
-        raw = None
-        match operation:
-            case "list" | "search":
-                skills = found.get("skills", ())
-                summary, raw = say(f"lifecycle.{operation}", language, count=len(skills)), listed(skills, language)
-            case _:
-                key = "lifecycle.done" if found.get("changed", True) else "lifecycle.unchanged"
-                summary = say(key, language, operation=operation)
+        told, raw = _told(operation, found, packet.context.language)
+        summary = APART[packet.context.language].join([*told[:SHOWN], *(["…"] if len(told) > SHOWN else [])])
         effects = [what] if operation in CHANGES and found.get("changed", True) else []
-        return {"state": "success", "summary": summary, "data": found, "raw": raw, "effects": effects}
+        state = "partial" if found.get("exit_code") else "success"
+        return {"state": state, "summary": summary, "data": found, "raw": "\n".join(raw) or None, "effects": effects}
 
     def _perform(self, operation: str, params: dict[str, Any]) -> dict[str, Any]:
         """The result of a skill command as JSON values. Several names are several commands; the first that fails ends
@@ -108,14 +106,21 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
                 done = [skills.info(str(params["source"]))]
             case "install":
                 done = [skills.install(str(params["source"]), params.get("skill", ()))]
+            case "update":
+                done = [skills.update(params["name"])]
+            case "outdated":
+                done = [skills.outdated(params["name"])]
+            case "verify":
+                done = [skills.verify(name) for name in params["name"] or [""]]
             case "uninstall":
-                done = [skills.uninstall([name]) for name in params["name"]]
+                done = [skills.uninstall(params["name"])]
             case "enable":
                 done = [skills.enable(name) for name in params["name"]]
             case "disable":
                 done = [skills.disable(name) for name in params["name"]]
             case _:
-                raise UsageProblem(f"no skill command is called {operation!r}", hint=f"one of: {', '.join(OPERATIONS)}")
+                known = ", ".join(sorted(READS + CHANGES))
+                raise UsageProblem(f"no skill command is called {operation!r}", hint=f"one of: {known}")
         bodies = [to_builtins(one) for one in done]
         return bodies[0] if len(bodies) == 1 else {"skills": bodies}
 
@@ -206,6 +211,53 @@ def _answer(outcome: Outcome, packet: Packet, subject: str) -> Mapping[str, Any]
     return {"state": "success", "summary": say("worker.done", language, what=subject), "data": data, "raw": out}
 
 
+def _told(operation: str, found: Mapping[str, Any], language: Language) -> tuple[list[str], list[str]]:
+    """What a skill command did or found, in parts of a sentence, and the lines behind it."""
+    skills: Sequence[Mapping[str, Any]] = found.get("skills", [found] if "name" in found else ())
+    names = between([str(skill["name"]) for skill in skills], language)
+    match operation:
+        case "list" | "search":
+            return [say(f"lifecycle.{operation}", language, count=len(skills))], listed(skills, language)
+        case "info" if "name" not in found:
+            told = [say("lifecycle.offers", language, source=found["source"], count=len(skills))]
+            return told, listed(skills, language)
+        case "info":
+            off = "" if found["enabled"] else say("lifecycle.off", language)
+            from_ = found["source"] or found["status"]
+            origin = say("lifecycle.origin", language, source=from_, commit=found["commit"][:12])
+            described = in_one_language(found["description"], language)
+            return [f"{found['name']}{off}{COLON[language]}{shorten(described, MESSAGE_LIMIT)}"], [origin]
+        case "enable" | "disable":
+            return [say(f"lifecycle.{operation}", language, names=names)], []
+        case "uninstall":
+            return [say("uninstall.done", language, name=skill["name"]) for skill in skills], []
+        case "install":
+            commit = found["commit"] or say("install.no_commit", language)
+            done, notes = [], []
+            for skill in skills:
+                key = "install.done" if skill["changed"] else "install.same"
+                done.append(say(key, language, name=skill["name"], commit=commit))
+                seen = (finding["message"] for finding in skill["findings"] if finding["level"] != "note")
+                notes += [f"{skill['name']}{COLON[language]}{text}" for text in seen]
+            for one in found["left_out"]:
+                state, why = say(f"left.{one['state']}", language), in_language(one["msg"], language)
+                notes.append(f"{state} {one['name']}{COLON[language]}{why}")
+            return (done, notes) if done else (notes, [])
+        case "verify":
+            return [say("verify.same", language, count=found.get("count", len(skills)))], []
+    news = [skill for skill in skills if skill["state"] != "current"]
+    if operation == "outdated":
+        told = [f"{s['name']}{COLON[language]}{worded('news', s['state'], language)}" for s in news]
+    else:
+        acted = [skill for skill in skills if skill["action"] != "kept"]
+        problems = [in_language(skill["problem"], language) for skill in acted]
+        told = [
+            say(f"update.{s['action']}", language, name=s["name"], why=p) for s, p in zip(acted, problems, strict=True)
+        ]
+    current = say("lifecycle.current" if names else "lifecycle.list", language, names=names, count=0)
+    return told or [current], []
+
+
 def _parsed(args: Sequence[str]) -> tuple[str, dict[str, Any]]:
     """`list`, `search <words>`, `info <source>`, `install <source> [--skill x]…`, `uninstall <name>…`."""
     if not args:
@@ -230,6 +282,8 @@ def _parsed(args: Sequence[str]) -> tuple[str, dict[str, Any]]:
             return operation, {"query": " ".join(plain)}
         case "info" | "install" if plain:
             return operation, {"source": plain[0], **({"skill": skills} if operation == "install" else {})}
+        case "update" | "outdated" | "verify":
+            return operation, {"name": plain}
         case "uninstall" | "enable" | "disable" if plain:
             return operation, {"name": plain}
     raise UsageProblem(f"skill_manager cannot do {' '.join(args)!r}", hint="list, search, info, install or uninstall")

@@ -43,7 +43,9 @@ class Lifecycle:
     """Stands for the lifecycle and records its calls."""
 
     asked: list[tuple[Any, ...]] = field(default_factory=list)
-    answer: Mapping[str, Any] = field(default_factory=dict)
+    answer: Mapping[str, Any] = field(
+        default_factory=lambda: {"source": "a/b", "commit": "", "skills": [], "left_out": []}
+    )
 
     def _called(self, operation: str, *params: Any) -> Any:
         self.asked.append((operation, *params))

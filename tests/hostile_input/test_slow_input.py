@@ -13,7 +13,7 @@ from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.adapters.secrets.redaction import search
 from navigator_kernel.language.clauses import LIMIT, clauses, may_spell_out, parts
 from navigator_kernel.language.stated import columns, number, period
-from navigator_kernel.routing.cascade import changes_skills
+from navigator_kernel.routing.skill_orders import changes_skills
 from navigator_kernel.text import clean, fold, language_of, shorten, strip_url_credentials
 from navigator_kernel.turn.message import preprocess, words_of
 from navigator_kernel.turn.split import split

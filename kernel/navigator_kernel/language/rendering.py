@@ -163,8 +163,8 @@ LISTED = 50  # most skills in a list
 DESCRIBED = 100  # characters of each description
 
 
-def listed(skills: Sequence[Mapping[str, Any]], language: Language) -> str | None:
-    """A line for each of the first LISTED skills, installed ones first; None without skills."""
+def listed(skills: Sequence[Mapping[str, Any]], language: Language) -> list[str]:
+    """A line for each of the first LISTED skills, installed ones first."""
     own_first = sorted(skills, key=lambda skill: skill.get("status") == "shipped")
     lines = []
     for skill in own_first[:LISTED]:
@@ -172,4 +172,4 @@ def listed(skills: Sequence[Mapping[str, Any]], language: Language) -> str | Non
         description = in_one_language(str(skill.get("description", "")), language)
         lines.append(f"{skill['name']}{off}{COLON[language]}{shorten(description, DESCRIBED)}")
     more = len(skills) - len(lines)
-    return "\n".join([*lines, *([say("lifecycle.more", language, count=more)] if more else [])]) or None
+    return [*lines, *([say("lifecycle.more", language, count=more)] if more else [])]

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.language.answers import OpenState, Outcome, Reading, Situation, only_file, read, wants_text
 from navigator_kernel.language.signs import is_path, named_files
+from navigator_kernel.routing.skill_orders import order_of_named, skill_order
 from navigator_kernel.text import clean
 from navigator_kernel.values.job import is_lasting, is_permanent
 from navigator_kernel.values.request import (
@@ -104,9 +105,9 @@ def resume(message: Message, session: Session, now: str = "", catalogue: Catalog
         return _sent_again(Resumed(message=message, session=_answered(session), outcome="yes", approved=approval))
     if question is not None and not question.aside:
         state = _open_question(question, message.text, catalogue)
-        return _on_question(message, session, question, read(message.text, state), state)
+        return _on_question(message, session, question, _read(message.text, state, catalogue), state)
     if approval is not None:
-        reading = read(message.text, _open_approval(approval))
+        reading = _read(message.text, _open_approval(approval), catalogue)
         resumed = _sent_again(_on_approval(message, session, approval, reading))
     elif message.skill:
         return Resumed(
@@ -116,11 +117,19 @@ def resume(message: Message, session: Session, now: str = "", catalogue: Catalog
         text = session.absent.message.replace(session.absent.name, name)
         resumed = Resumed(message=replace(message, text=text), session=replace(session, retry=()))
     else:
-        reading = read(message.text, _nothing_open(session, now))
+        reading = _read(message.text, _nothing_open(session, now), catalogue)
         resumed = _on_nothing(message, session, reading)
     if question is None:
         return resumed
     return _aside(message, session, question, resumed, _open_question(question, message.text, catalogue))
+
+
+def _read(text: str, state: OpenState, catalogue: Catalogue | None) -> Reading:
+    """What the text means; an order or a question about an installed skill, as `uninstall pdf`, answers nothing."""
+    may_be_order = catalogue is not None and state.situation != "free" and not wants_text(state)
+    if may_be_order and catalogue and (order_of_named(text, catalogue) or skill_order(text, catalogue)):
+        return Reading(outcome="other")
+    return read(text, state)
 
 
 def _right_name(text: str, absent: AbsentFile) -> str:

@@ -254,6 +254,8 @@ def _lifecycle(action: Lifecycle, request: PreprocessingResult, order: TurnConte
         required[name] = value
     if action.operation == "install":
         required["skill"] = list(action.skills)
+    if action.operation in {"update", "outdated", "verify"}:
+        required["name"] = list(action.skills)
     target = action.source or " ".join(action.skills) or action.query or "skills"
     return _one(_packet("worker", f"skill.{action.operation}", target, request, order, required))
 

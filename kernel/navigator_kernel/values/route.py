@@ -15,7 +15,9 @@ Tier = Literal["syntax", "exact", "retrieval", "model", "session", "none"]
 Band = Literal["route", "ambiguous", "direct"]
 Boldness = Literal["cautious", "balanced", "bold"]
 Kind = Literal["skills", "direct", "clarify", "workflow", "command", "script", "mcp", "install"]
-Operation = Literal["info", "install", "list", "search", "uninstall", "enable", "disable"]
+Operation = Literal[
+    "info", "install", "list", "search", "uninstall", "enable", "disable", "update", "outdated", "verify"
+]
 
 
 Topic = Literal[
