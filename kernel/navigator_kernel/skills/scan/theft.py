@@ -54,6 +54,7 @@ _KEYRING = lazy_compile(
     r"|keytar\.(?:getPassword|findCredentials)|SecItemCopyMatching|\bcmdkey\b|\bgcloud auth (?:application-default )?print-\w+-token"
     r"|\baws configure (?:get|export)|\baz account get-access-token|\blpass show\b|\bbw get\b|docker-credential-\w+ get"
     r"|\bkubectl\s+get\s+secrets?\b[^\n|]{0,60}\s-o|169\.254\.169\.254/\S{0,60}security-credentials/|/service-accounts/\w+/token\b|:_authToken\b(?=\s*\|)"
+    r"|\bpbpaste\b|\bxclip\b[^\n|]{0,60}\s-o\b|\bxsel\b[^\n|]{0,60}\s-\w?o|\bwl-paste\b|\bGet-Clipboard\b|\bpyperclip\.paste\(|\bclipboard\.readText\("
 )
 _ALL = lazy_compile(
     r"dict\(os\.environ\)|os\.environ(?:\.(?:copy|items|keys)\(\)|\s*[,)}:]|[ \t]*+$)|(?<![.\w])process\.env\s*[,)}]|\.\.\.process\.env\b|\btoJSON\(secrets\)"
@@ -134,6 +135,7 @@ _RETURNED = lazy_compile(r"^\s*(?:return|yield|echo|print(?:f|_r)?|puts)\b")
 _LOADS = lazy_compile(
     r"^[^\n]*\b(?:import|require|require_relative|export\s+\*)\b[^\n]*|^[ \t]*+(?:source|\.)\s[^\n]*", re.MULTILINE
 )
+_COMMANDS = lazy_compile(r'"(?:scripts|hooks|tasks)"\s?:')  # JSON in which commands stand
 _FILE_NAME = lazy_compile(r"[\w-]+")
 _ALSO_SET = lazy_compile(r"\b(\w+):\s?[\"']?\$\{\{\s?secrets\.|\)\s{1,9}as\s{1,9}(\w+)\s?:")  # in a workflow, in `with`
 _EXPORTS = lazy_compile(r"\bexports\b|\bexport\s+default\b")
@@ -183,7 +185,7 @@ _IMPORTED = lazy_compile(
     rf"|\b(?:import|const|let|var)\s(?P<js>[\w ,{{}}:*]{{1,200}}?)\s?(?:from\s|=\s?require\()\s?[\"']{_MODULES}[\"']"
 )
 _CHANNELS = lazy_compile(  # what is made to send bytes, by any of its methods
-    r"\b(\w{1,40})(?:,\s?(\w{1,40}))?\s?:?=\s?(?:await\s)?(?:new\s)?(?:[\w.]{0,40}\.)?(?:ServerProxy|open_connection|create_connection|createSocket|createConnection|net\.[cC]onnect|tls\.[cC]onnect|MongoClient|(?:net|tls)\.Dial\w*|TCPSocket\.(?:new|open)|fsockopen|stream_socket_client)\("
+    r"\b(\w{1,40})(?:,\s?(\w{1,40}))?\s?:?=\s?(?:await\s)?(?:new\s)?(?:[\w.]{0,40}\.)?(?:ServerProxy|open_connection|create_connection|createSocket|createConnection|net\.[cC]onnect|tls\.[cC]onnect|MongoClient|(?:net|tls)\.Dial\w*|TCPSocket\.(?:new|open)|fsockopen|stream_socket_client|https?(?:[\"']\))?\.request)\("
     r"|\b(\w+)\.addHandler\(\s?(?:\w+\.){0,3}(?:SysLog|HTTP|Socket|Datagram)Handler\("
 )
 _SENDING = r"(?:get|request|(?:post|put|patch|send|upload|publish|execute|chat|stream|storbinary)\w{0,20})"
@@ -192,9 +194,9 @@ _ENVIRONMENTS = lazy_compile(  # other names for the environment, and values tha
     r"|\b(?:const|let|var)\s?\{(?P<taken>[^{}]{1,600})\}\s?=\s?(?P<of>(?:process|Bun)\.env|\w{0,9}[eE]nv\w{0,9})\b",
     re.MULTILINE,
 )
-_SOURCES = (_VALUE, _KEYRING, SHELL_STORE, ENVIRONMENT, _ALL, _HELD_FILE, _COMPUTED, _ENVIRONMENTS, _DOTENV)
+_SOURCES = (_VALUE, _KEYRING, SHELL_STORE, ENVIRONMENT, _ALL, _HELD_FILE, _COMPUTED, _ENVIRONMENTS, _DOTENV, _SHOWN_VALUE, _SHOWN_FILE)
 _SINKS = (_NETWORK, SENDS, _PUBLIC, _IMAGE, _MAILS)
-_RINGS = {"gh ": "GITHUB_TOKEN", "gcloud": "GOOGLE_TOKEN", "az ": "AZURE_TOKEN", "aws": "AWS_TOKEN"}
+_RINGS = {"gh ": "GITHUB_TOKEN", "gcloud": "GOOGLE_TOKEN", "az ": "AZURE_TOKEN", "aws": "AWS_TOKEN", **dict.fromkeys(("pbp", "xclip", "xsel", "wl-", "Get-Cl", "pyper", "clipb"), "CLIPBOARD")}  # fmt: skip
 _CONTINUED = lazy_compile(r"\\\n")
 _HEREDOC = lazy_compile(
     r"\b(?:curl|wget|nc|ncat|mailx?|sendmail|https?)\b[^\n]{0,400}<<-?\s?(\w{1,20})[^\n]{0,80}\n[\s\S]{0,1500}?\n\s{0,8}\1\b"
@@ -204,7 +206,7 @@ _HEREDOC = lazy_compile(
 _PLAIN = frozenset(
     "API KEY TOKEN SECRET PASSWORD PASSWD PASS ACCESS PRIVATE CREDENTIAL CREDENTIALS AUTH APP USER ID MY THE BOT CLIENT "
     "SERVICE ACCOUNT BEARER OAUTH PAT PERSONAL URL DATABASE DB DSN ADMIN ROOT PROD DEV TEST MASTER SESSION WEBHOOK SIGNING "
-    "REFRESH INTEGRATION ROLE PUBLIC SERVER INTERNAL MNEMONIC KEYS TOKENS KEYID HTTP HTTPS BASE GATEWAY AI APIKEY LOCAL".split()
+    "REFRESH INTEGRATION ROLE PUBLIC SERVER INTERNAL MNEMONIC KEYS TOKENS KEYID HTTP HTTPS BASE GATEWAY AI APIKEY LOCAL CLIPBOARD".split()
 )
 _ALSO = {  # hosts of a service whose name is not in them
     "GH": "github|githubusercontent", "HF": "huggingface", "HUGGING": "huggingface", "GEMINI": "google|googleapis", "AWS": "amazonaws", "CF": "cloudflare",
@@ -288,11 +290,12 @@ def findings(files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
             written_out(blanked(_CONTINUED.sub("  ", text), _SEARCHED.finditer(text))),
         )
         for path, text in texts.items()
-        if not path.endswith(".json")
+        if not path.endswith(".json") or _COMMANDS.search(text)
     }
-    saved = _Saved({}, {}, _forwards(joined))
     places = {(path, hit) for path, text in texts.items() for hit in _tricks(text, texts)}
-    for path in joined:
+    has_secret = any(source.search(text) for text in joined.values() for source in _SOURCES)
+    saved = _Saved({}, {}, _forwards(joined) if has_secret else {})
+    for path in joined if has_secret else ():
         places.update(_leaks_of(path, joined, about, saved))
     for path, text in joined.items():  # what it sends may be written by a script that comes later
         if any(file in text for file in (*saved.files, *saved.printed)):
@@ -369,7 +372,7 @@ def _leaks(
     each part of the text where it ends, and the names of its default export."""
     script = "" if path.rpartition(".")[2] in _PROSE else path.rpartition("/")[2]
     if not (
-        saved.files or saved.printed or any(source.search(text) for source in (*_SOURCES, _SHOWN_VALUE, _SHOWN_FILE))
+        saved.files or saved.printed or any(source.search(text) for source in _SOURCES)
     ):
         return
     clients, sends = _clients(text)
@@ -713,7 +716,7 @@ _TOLD_SOURCE = (
     r"(?:~|\$HOME|\.)?/?\.(?:ssh|aws|netrc|npmrc|pypirc|kube|docker|gnupg|git-credentials|config/gh)\b\S{0,30}|(?<![\w.])\.env\b(?!\.example)"
     r"|\bopenclaw\.json\b|\.(?:openclaw|clawdbot|moltbot)/\S{0,20}(?:\.env\b|credentials)|\benvironment variables?\b|\boutput of `?(?:env|printenv)\b|\bkey(?:chain|ring)\b|(?-i:\b[A-Z]{2,}_(?:API_KEY|TOKEN|SECRET\w*)\b)|环境变量|钥匙串|\.ssh|id_rsa"
 )
-_TOLD_SENDS = r"\b(?:send|post|upload|include|append|attach|paste|embed|submit|report|add|encode|write|transmit|forward|share|put)\b|发送|上传|附上|附加|贴到|写入|提交"
+_TOLD_SENDS = r"\b(?:send|post|upload|include|append|attach|paste|embed|submit|report|add|encode|write|transmit|forward|share|put)\b|\bpass (?:it|them|(?:all|every|the|its|their) (?:values?|contents?|keys|text))\b|发送|上传|附上|附加|贴到|写入|提交"
 _TOLD_TO = (
     r"https?://(?!localhost|127\.)[\w.-]+|\b(?:PR|pull request|issue|review)\b[^.\n]{0,30}\b(?:comments?|body|description)\b|\bcomments?\b[^.\n]{0,30}\b(?:PR|pull request|issue)\b"
     r"|\b(?:new|open|create|file|an) (?:an? )?(?:issue|discussion|pull request)\b[^.\n]{0,40}|\bgist\b|\bwebhook\b|\bimage (?:url|address|link)\b|图片地址|评论|拉取请求|合并请求"
@@ -735,10 +738,11 @@ _TOLD_AWAY = (
 _TOLD_ASKS = r"\b(?:call|request|visit|open|ping|query|post|get|fetch|send|create|make|write|leave|file|curl|links?|points?)\b|访问|请求|调用|打开|创建|发表"
 _TOLD = lazy_compile(
     rf"(?:{_TOLD_SOURCE}){_GAP}(?:{_TOLD_SENDS}){_GAP}(?:{_TOLD_TO})"
-    rf"|(?:{_TOLD_ASKS})[^.\n]{{0,60}}(?:{_TOLD_TO})[^\n]{{0,120}}?(?:\b(?:with|including|containing|contains|holding|passing|plus|put|paste|include|followed by|ending in|and then)\b|附带|带上|包含|写入)[^.;\n]{{0,60}}?(?<!\b(?:in|to) `)(?<!\b(?:in|to|as) )(?<!\binto )(?<!\binto `)(?:{_TOLD_SOURCE})"
+    rf"|(?:{_TOLD_ASKS})[^.\n]{{0,60}}(?:{_TOLD_TO})[^\n]{{0,120}}?(?:\b(?:with|including|containing|contains|holding|passing|having|that (?:has|holds|shows)|plus|put|paste|include|followed by|ending in|and then)\b|附带|带上|包含|写入)[^.;\n]{{0,60}}?(?<!\b(?:in|to) `)(?<!\b(?:in|to|as) )(?<!\binto )(?<!\binto `)(?:{_TOLD_SOURCE})"
     rf"|(?:{_TOLD_AWAY})[^\n]{{0,160}}?(?:{_TOLD_SOURCE})[^.;\n]{{0,80}}?(?:\b(?:to|into|in|on|as|at)\b|到|至|作为|给)[^.;\n]{{0,40}}?(?:{_TOLD_TO})"
     rf"|\b(?:send|post|upload|include|append|attach|paste|embed|share|pass|add|put|insert|write|copy)\b[^.;\n]{{0,40}}?{_CONTENT}[^.;\n]{{0,40}}?\b(?:to|into|in|on|at|via|with)\b[^.;\n]{{0,40}}?(?:{_READERS})"
     rf"|\b(?:pass|put|send|include|give|supply|use|copy|write|add)\b[^.;\n]{{0,40}}?{_CONTENTS}(?:{_FILES})[^.;\n]{{0,20}}?\b(?:as|in|into|to)\b[^.;\n]{{0,30}}?\b(?:parameter|argument|field)\b"
+    rf"|(?:{_FILES})[^\n]{{0,80}}?\b(?:pass|put|send|include|give|supply|use|copy|write|add)\b[^.;\n]{{0,10}}?\b(?:its|their|the)\s(?:contents?|text|values?)\b[^.;\n]{{0,20}}?\b(?:as|in|into|to)\b[^.;\n]{{0,30}}?\b(?:parameter|argument|field)\b"
     rf"|\b(?:parameter|argument|field)\b[^.;\n]{{0,40}}?\b(?:with|to|from)\b[^.;\n]{{0,10}}?{_CONTENTS}(?:{_FILES})"
     rf"|\b(?:name|call|title)\b[^.;\n]{{0,30}}?\b(?:branch|tag|repo(?:sitory)?|issue|commit)\b[^.;\n]{{0,20}}?\b(?:after|with|by|from|like)\b[^.;\n]{{0,10}}?{_CONTENT}"
     rf"|\b(?:send|write|compose|draft)\b[^.;\n]{{0,20}}\be-?mails?\b[^;\n]{{0,80}}?\b(?:with|attach\w*|contain\w*|includ\w*)\b[^.;\n]{{0,30}}?(?:{_CONTENT})",
@@ -750,6 +754,13 @@ _HELPER = lazy_compile(
     r"\bcredential\.(?:\S{0,80}\.)?helper[\"']?[\s=]{1,3}[\"']?!(?=[^\n]{0,300}\b(?:curl|wget|nc|ncat|socat)\b)|^\s{0,8}helper\s?=\s?[\"']?!(?=[^\n]{0,300}\b(?:curl|wget|nc|ncat|socat)\b)",
     re.MULTILINE,
 )
+_TALK = r"(?:\b(?:conversations?|chat (?:history|log)|transcript|(?:previous|earlier|all|user'?s) (?:messages?|prompts?|questions?))\b|对话|聊天记录|用户的?(?:消息|问题))"
+_FILLED = r"(?:\b(?:where|with|replac\w+|fill\w*|insert\w*|encod\w+|substitut\w+|append\w*|put)\b|替换|填入|编码|换成)"
+_DRAWN = r"!\[[^\]\n]{0,80}\]\(\s?<?https?://[^\s)?]{1,200}[?/][^\s)]{0,200}?(?:[<{\[$]|[=/][A-Z][A-Z_]{2,})"
+_SPOKEN = rf"(?:{_FILLED}[^\n]{{0,120}}?{_TALK}|{_TALK}[^\n]{{0,80}}?{_FILLED})"
+_PICTURED = lazy_compile(  # the talk with the person as a part of the address of an image
+    rf"{_SPOKEN}[\s\S]{{0,160}}?{_DRAWN}|{_DRAWN}[\s\S]{{0,160}}?{_SPOKEN}|(?i:{_DRAWN}[^\s)]{{0,20}}?{_TALK})"
+)
 # Code, and what is forbidden
 _NO_ORDER = lazy_compile(
     rf"\w\((?!s\))|\w\s=\s|(?:\b(?:never|not|avoid|without)\b|n[o’']t\b|不要|不能|不得|切勿|禁止|避免)\s?(?:\w+\s){{0,2}}(?:{_TOLD_SENDS})",
@@ -760,6 +771,7 @@ _TOLD_NEEDLES = (".ssh", ".aws", ".netrc", ".npmrc", ".pypirc", ".kube", ".docke
 _TRICKS = (
     (_TOLD, _TOLD_NEEDLES, "secret-leaves", "tells an agent to send secrets to others, or to write them where others read"),
     (_ORDERED, ("http",), "fetched-orders", "tells an agent to fetch a text from the network and to do what it says"),
+    (_PICTURED, ("![",), "secret-leaves", "tells an agent to put what was said into the address of an image"),
     (_HELPER, ("helper",), "secret-leaves", "gives the passwords that git asks for to a program that sends them"),
     (_LOCKED, ("pass", "密码", "-p", "pwd", "(pw", "openssl"), "locked-archive", "unpacks an archive with a password, which no scanner can read, and runs what is in it"),
 )  # fmt: skip
