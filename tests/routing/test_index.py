@@ -103,7 +103,7 @@ def test_sync_counts_all_changes_and_encodes_only_new_entries_in_any_order(index
             entry.title for entry in chosen if entry.id not in kept
         }
         assert index.view is not None
-        assert {index.view.row(at).id for at in index.view.rows_by_digest().values()} == names
+        assert {index.view.row(at).id for at in index.view.rows_by_digest.values()} == names
         kept = names
 
 
@@ -112,7 +112,7 @@ def test_an_entry_given_twice_is_indexed_until_it_is_no_longer_given(index_at: I
     for told in ([one, one, *others], [one, *others], [*others, one], [one, *others, one], others):
         index.sync(told)
         assert index.view is not None
-        assert {index.view.row(at).id for at in index.view.rows_by_digest().values()} == {entry.id for entry in told}
+        assert {index.view.row(at).id for at in index.view.rows_by_digest.values()} == {entry.id for entry in told}
 
 
 def test_without_an_encoder_words_serve_alone(index_at: Index) -> None:

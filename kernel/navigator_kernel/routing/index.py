@@ -118,7 +118,7 @@ class RoutingIndex:
             return count
 
     def _changed(self, before: IndexSnapshot, entries: Mapping[str, Entry], key: str) -> int:
-        head, rows = before.head, before.rows_by_digest()
+        head, rows = before.head, before.rows_by_digest
         new = [entry for digest, entry in entries.items() if digest not in rows]
         gone = [row for digest, row in rows.items() if digest not in entries]
         if len(head.dead) + len(gone) > DEAD_SHARE * head.rows + SPARE:
@@ -256,7 +256,8 @@ class IndexSnapshot:
         every = self._terms[start : start + ends[-1]].tolist()
         return [every[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 
-    def rows_by_digest(self) -> dict[str, int]:
+    @cached_property
+    def rows_by_digest(self) -> Mapping[str, int]:
         """The row of each entry by its digest, without dead ones."""
         digests = self._files.mapped(self.head, "digests").hex()
         if len(digests) != self.head.rows * DIGEST_SIZE * 2:

@@ -146,7 +146,7 @@ class SemanticRanker(Struct):
             view = self.index.view
             if view is None or view.vectors is None:
                 return names
-            rows, known = view.rows_by_digest(), [name for name in names if name in self._entries]
+            rows, known = view.rows_by_digest, [name for name in names if name in self._entries]
             different = view.vectors.different([rows[self._entries[name][2].digest] for name in known])
             return tuple(dict.fromkeys((*(known[at] for at in different), *names)))
 
@@ -255,7 +255,7 @@ def weigh(
     remarked = remark(query.message) if named is None and not same else ""
     # a single word says little, unless it is a name
     declined = named is None and (
-        declines(query.text)
+        _DECLINES.search(query.text) is not None  # what is not needed may be the very thing that the candidates do
         or remarked != ""
         or (not same and ordered[0].numbers[_NAMED] < 1.0 - 1e-9 and len(terms(query.message)) == 1)
     )
@@ -278,11 +278,6 @@ def weigh(
         wanted = 1.0
     among, alone = max(first, among), ahead and not declined
     return Weighed(query, count, ordered, model, scores, wanted, first, among, alone, same, remarked == "feeling")
-
-
-def declines(text: str) -> bool:
-    """Whether the message says that something is not needed, which may be the very thing that the candidates do."""
-    return _DECLINES.search(text) is not None
 
 
 class _Named(NamedTuple):

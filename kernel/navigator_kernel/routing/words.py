@@ -177,7 +177,7 @@ def term_hash(term: str) -> int:
 @lru_cache(maxsize=4096)
 def gram_hashes(text: str) -> frozenset[int]:
     spaced = f" {text.casefold()} "
-    return frozenset(term_hash(spaced[at : at + 3]) for at in range(len(spaced) - 2))
+    return frozenset(map(term_hash, {spaced[at : at + 3] for at in range(len(spaced) - 2)}))
 
 
 def rarity(seen: int, total: int) -> float:
