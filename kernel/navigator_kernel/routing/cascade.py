@@ -19,7 +19,6 @@ from msgspec import Struct
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import KernelError
-from navigator_kernel.language.words import split_words
 from navigator_kernel.routing.entries import with_words_of_paths
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
@@ -33,7 +32,7 @@ from navigator_kernel.routing.skill_orders import (
     skill_order,
     words_of_order,
 )
-from navigator_kernel.text import clean, fold, lazy_compile, warn
+from navigator_kernel.text import clean, fold, lazy_compile, split_words, warn
 from navigator_kernel.values.owner import looked_up
 from navigator_kernel.values.route import Action, Direct, Mcp, Retrieval, Script, Skills
 

@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from navigator_kernel.language.parameters import is_file, is_there
 from navigator_kernel.language.signs import named_files
-from navigator_kernel.language.words import split_words
-from navigator_kernel.text import fold, lazy_compile
+from navigator_kernel.text import fold, lazy_compile, split_words
 from navigator_kernel.values.route import Lifecycle, Operation
 
 if TYPE_CHECKING:

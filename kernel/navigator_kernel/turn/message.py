@@ -16,8 +16,7 @@ from msgspec import Struct, field
 
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.language.clauses import OF_COMMITS, without_refused
-from navigator_kernel.language.words import split_words
-from navigator_kernel.text import language_of, lazy_compile
+from navigator_kernel.text import language_of, lazy_compile, split_words
 from navigator_kernel.values.request import (
     CONTINUES,
     UNREAD,

@@ -194,7 +194,19 @@ _ENVIRONMENTS = lazy_compile(  # other names for the environment, and values tha
     r"|\b(?:const|let|var)\s?\{(?P<taken>[^{}]{1,600})\}\s?=\s?(?P<of>(?:process|Bun)\.env|\w{0,9}[eE]nv\w{0,9})\b",
     re.MULTILINE,
 )
-_SOURCES = (_VALUE, _KEYRING, SHELL_STORE, ENVIRONMENT, _ALL, _HELD_FILE, _COMPUTED, _ENVIRONMENTS, _DOTENV, _SHOWN_VALUE, _SHOWN_FILE)
+_SOURCES = (
+    _VALUE,
+    _KEYRING,
+    SHELL_STORE,
+    ENVIRONMENT,
+    _ALL,
+    _HELD_FILE,
+    _COMPUTED,
+    _ENVIRONMENTS,
+    _DOTENV,
+    _SHOWN_VALUE,
+    _SHOWN_FILE,
+)
 _SINKS = (_NETWORK, SENDS, _PUBLIC, _IMAGE, _MAILS)
 _RINGS = {"gh ": "GITHUB_TOKEN", "gcloud": "GOOGLE_TOKEN", "az ": "AZURE_TOKEN", "aws": "AWS_TOKEN", **dict.fromkeys(("pbp", "xclip", "xsel", "wl-", "Get-Cl", "pyper", "clipb"), "CLIPBOARD")}  # fmt: skip
 _CONTINUED = lazy_compile(r"\\\n")
@@ -371,9 +383,7 @@ def _leaks(
     """`saved` is what earlier statements of the skill wrote and printed; what `text` does is added. `defaults` says of
     each part of the text where it ends, and the names of its default export."""
     script = "" if path.rpartition(".")[2] in _PROSE else path.rpartition("/")[2]
-    if not (
-        saved.files or saved.printed or any(source.search(text) for source in _SOURCES)
-    ):
+    if not (saved.files or saved.printed or any(source.search(text) for source in _SOURCES)):
         return
     clients, sends = _clients(text)
     sinks = (*_SINKS, sends) if sends else _SINKS
