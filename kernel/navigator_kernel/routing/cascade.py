@@ -23,6 +23,7 @@ from navigator_kernel.routing.entries import with_words_of_paths
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.routing.skill_orders import (
+    LIMIT,
     NAME,
     SAYS_SKILL,
     SKILL_WORD,
@@ -144,7 +145,6 @@ class _Temporary:
 # A match of a pattern contains one of these: searching for them is cheaper, and most messages contain none.
 _RUNS = "执行 运行 使用 调用 启动 用 run use execute call invoke start worker apply".split()
 _SKILLS = ("skill", "技能")
-LIMIT = 4_000  # characters of a message that can be an order; a longer one is a text, unless it begins with a name
 
 
 def parse_command(text: str, names: CascadeRouter) -> Action | None:

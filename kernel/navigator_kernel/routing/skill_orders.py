@@ -18,6 +18,7 @@ from navigator_kernel.values.route import Lifecycle, Operation
 if TYPE_CHECKING:
     from navigator_kernel.ports import Catalogue, KnownSkills
 
+LIMIT = 4_000  # characters of a message that can be an order; a longer one is a text, unless it begins with a name
 LONGEST = len("thank you")
 _POLITE = lazy_compile(
     r"^(?:(?:please|can you|could you|kindly|now|then)\b[,\s]*|(?:请|麻烦|帮我|请帮我|现在|给我)[,，\s]*)+",

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.language.answers import OpenState, Outcome, Reading, Situation, only_file, read, wants_text
 from navigator_kernel.language.signs import is_path, named_files
-from navigator_kernel.routing.skill_orders import order_of_named, skill_order
+from navigator_kernel.routing.skill_orders import LIMIT, order_of_named, skill_order
 from navigator_kernel.text import clean
 from navigator_kernel.values.job import is_lasting, is_permanent
 from navigator_kernel.values.request import (
@@ -126,7 +126,7 @@ def resume(message: Message, session: Session, now: str = "", catalogue: Catalog
 
 def _read(text: str, state: OpenState, catalogue: Catalogue | None) -> Reading:
     """What the text means; an order or a question about an installed skill, as `uninstall pdf`, answers nothing."""
-    may_be_order = catalogue is not None and state.situation != "free" and not wants_text(state)
+    may_be_order = len(text) <= LIMIT and state.situation != "free" and not wants_text(state)
     if may_be_order and catalogue and (order_of_named(text, catalogue) or skill_order(text, catalogue)):
         return Reading(outcome="other")
     return read(text, state)
