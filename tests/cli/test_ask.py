@@ -285,7 +285,7 @@ def words(line: str) -> set[str]:
 
 @pytest.mark.wide
 @pytest.mark.requirement("STA-1", "STA-2", "STA-3", "STA-4")
-@pytest.mark.parametrize(("message", "code"), [(COUNT, 0), ("hello there", 9), ("/word-cuont x", 4)])
+@pytest.mark.parametrize(("message", "code"), [(COUNT, 0), ("write a limerick", 9), ("/word-cuont x", 4)])
 def test_few_skills_are_remarked_on_whatever_is_asked_and_block_nothing(
     here: Place, lean: Env, message: str, code: int
 ) -> None:

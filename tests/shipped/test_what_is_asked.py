@@ -161,6 +161,7 @@ def test_a_question_after_a_run_is_answered_by_it_only_if_it_surely_is_about_the
         ("count the words of @nothere.md | use notes.md instead", "notes.md: 11 words"),
         ("count the words of notes.md | summarise missing.log | app.log", "app.log: 4 lines, 2 errors"),
         ("count the words of nothere.md | summarise app.log", "app.log: 4 lines, 2 errors"),
+        ("count the words of nothere.md | /../x", "No skill fits"),
         ("count the words of nothere.md | thanks | it's notes.md", "No skill fits"),
     ],
 )

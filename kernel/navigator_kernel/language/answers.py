@@ -192,6 +192,7 @@ def only_file(text: str) -> str:
     found = _found(normal(text.strip()), state)
     *others, last = _text_of(found).split() or [""]
     is_other = "request" in found.weak or any(sign.startswith("kind.") for sign in found.weak)
+    is_other = is_other or text.lstrip().startswith(("/", "#", "!", "@@"))  # an instruction
     if found.asks or is_other or (others and "verb.use" not in found.weak) or not is_path(last):
         return ""
     return read(text, state).value
