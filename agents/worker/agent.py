@@ -87,8 +87,8 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
         if operation in CHANGES:
             self.ports.consents.require(packet.context.run, f"skill.{what}", what)
         found = await asyncio.to_thread(self._perform, operation, params)
-        told, raw = _told(operation, found, packet.context.language)
-        summary = APART[packet.context.language].join([*told[:SHOWN], *(["…"] if len(told) > SHOWN else [])])
+        parts, raw = _sentence(operation, found, packet.context.language)
+        summary = APART[packet.context.language].join([*parts[:SHOWN], *(["…"] if len(parts) > SHOWN else [])])
         effects = [what] if operation in CHANGES and found.get("changed", True) else []
         state = "partial" if found.get("exit_code") else "success"
         return {"state": state, "summary": summary, "data": found, "raw": "\n".join(raw) or None, "effects": effects}
@@ -211,51 +211,52 @@ def _answer(outcome: Outcome, packet: Packet, subject: str) -> Mapping[str, Any]
     return {"state": "success", "summary": say("worker.done", language, what=subject), "data": data, "raw": out}
 
 
-def _told(operation: str, found: Mapping[str, Any], language: Language) -> tuple[list[str], list[str]]:
+def _sentence(operation: str, result: Mapping[str, Any], language: Language) -> tuple[list[str], list[str]]:
     """What a skill command did or found, in parts of a sentence, and the lines behind it."""
-    skills: Sequence[Mapping[str, Any]] = found.get("skills", [found] if "name" in found else ())
+    skills: Sequence[Mapping[str, Any]] = result.get("skills", [result] if "name" in result else ())
     names = between([str(skill["name"]) for skill in skills], language)
     match operation:
         case "list" | "search":
             return [say(f"lifecycle.{operation}", language, count=len(skills))], listed(skills, language)
-        case "info" if "name" not in found:
-            told = [say("lifecycle.offers", language, source=found["source"], count=len(skills))]
-            return told, listed(skills, language)
+        case "info" if "name" not in result:
+            parts = [say("lifecycle.offers", language, source=result["source"], count=len(skills))]
+            return parts, listed(skills, language)
         case "info":
-            off = "" if found["enabled"] else say("lifecycle.off", language)
-            from_ = found["source"] or found["status"]
-            origin = say("lifecycle.origin", language, source=from_, commit=found["commit"][:12])
-            described = in_one_language(found["description"], language)
-            return [f"{found['name']}{off}{COLON[language]}{shorten(described, MESSAGE_LIMIT)}"], [origin]
+            off = "" if result["enabled"] else say("lifecycle.off", language)
+            source = result["source"] or result["status"]
+            origin = say("lifecycle.origin", language, source=source, commit=result["commit"][:12])
+            described = in_one_language(result["description"], language)
+            return [f"{result['name']}{off}{COLON[language]}{shorten(described, MESSAGE_LIMIT)}"], [origin]
         case "enable" | "disable":
             return [say(f"lifecycle.{operation}", language, names=names)], []
         case "uninstall":
             return [say("uninstall.done", language, name=skill["name"]) for skill in skills], []
         case "install":
-            commit = found["commit"] or say("install.no_commit", language)
+            commit = result["commit"] or say("install.no_commit", language)
             done, notes = [], []
             for skill in skills:
                 key = "install.done" if skill["changed"] else "install.same"
                 done.append(say(key, language, name=skill["name"], commit=commit))
-                seen = (finding["message"] for finding in skill["findings"] if finding["level"] != "note")
-                notes += [f"{skill['name']}{COLON[language]}{text}" for text in seen]
-            for one in found["left_out"]:
-                state, why = say(f"left.{one['state']}", language), in_language(one["msg"], language)
-                notes.append(f"{state} {one['name']}{COLON[language]}{why}")
+                warnings = (finding["message"] for finding in skill["findings"] if finding["level"] != "note")
+                notes += [f"{skill['name']}{COLON[language]}{text}" for text in warnings]
+            for left in result["left_out"]:
+                state, why = say(f"left.{left['state']}", language), in_language(left["msg"], language)
+                notes.append(f"{state} {left['name']}{COLON[language]}{why}")
             return (done, notes) if done else (notes, [])
         case "verify":
-            return [say("verify.same", language, count=found.get("count", len(skills)))], []
+            return [say("verify.same", language, count=result.get("count", len(skills)))], []
     news = [skill for skill in skills if skill["state"] != "current"]
     if operation == "outdated":
-        told = [f"{s['name']}{COLON[language]}{worded('news', s['state'], language)}" for s in news]
+        parts = [f"{s['name']}{COLON[language]}{worded('news', s['state'], language)}" for s in news]
     else:
-        acted = [skill for skill in skills if skill["action"] != "kept"]
-        problems = [in_language(skill["problem"], language) for skill in acted]
-        told = [
-            say(f"update.{s['action']}", language, name=s["name"], why=p) for s, p in zip(acted, problems, strict=True)
+        changed = [skill for skill in skills if skill["action"] != "kept"]
+        problems = [in_language(skill["problem"], language) for skill in changed]
+        parts = [
+            say(f"update.{s['action']}", language, name=s["name"], why=p)
+            for s, p in zip(changed, problems, strict=True)
         ]
     current = say("lifecycle.current" if names else "lifecycle.list", language, names=names, count=0)
-    return told or [current], []
+    return parts or [current], []
 
 
 def _parsed(args: Sequence[str]) -> tuple[str, dict[str, Any]]:

@@ -22,7 +22,7 @@ def here(tmp_path: Path) -> Place:
     return Place(root=project_in(tmp_path))
 
 
-def told(here: Place, *messages: str) -> list[str]:
+def replies(here: Place, *messages: str) -> list[str]:
     """The line with the state of the reply to each message of one session."""
     done = [here.run("ask", "--session", "s", message).out.splitlines() for message in messages]
     return [next(line for line in lines if line[:1] in "✅⏸❌⚠") for lines in done]
@@ -47,7 +47,7 @@ def test_a_skill_from_its_source_to_its_end(here: Place) -> None:
         "which skills do I have?": "skills",
     }
     for message, part in session.items():
-        assert part in told(here, message)[0]
+        assert part in replies(here, message)[0]
     assert [path.name for path in sorted((here.root / ".claude" / "skills").glob("t*-up"))] == ["tidy-up"]
 
 
@@ -57,13 +57,13 @@ def test_a_skill_from_its_source_to_its_end(here: Place) -> None:
 @pytest.mark.parametrize("waits", ["/shout-loud", "run shout-loud on @notes.txt and then count the terms in it"])
 def test_an_order_about_a_skill_answers_no_question(here: Place, waits: str, text: str) -> None:
     """A question that offers a skill was answered with yes by `uninstall` and its name."""
-    asked, reply = told(here, waits, text)
+    asked, reply = replies(here, waits, text)
     assert "needs" in asked or "run them?" in asked
     assert "shout-loud" in reply and "run them?" not in reply and "needs:" not in reply
 
 
 def test_changed_files_are_named(here: Place) -> None:
-    told(here, "install tidy-up from ../team", "yes")
+    replies(here, "install tidy-up from ../team", "yes")
     (here.root / ".claude" / "skills" / "tidy-up" / "SKILL.md").write_text("changed")
     done = here.run("ask", "verify my skills")
     assert (done.code, "changed since installed: 'tidy-up'" in done.out) == (6, True)
