@@ -266,7 +266,7 @@ def test_every_line_about_a_chinese_message_is_chinese(here: Place, lean: Env) -
 @pytest.mark.wide
 def test_the_language_that_is_asked_for_wins_over_the_messages(here: Place) -> None:
     assert "no model is set up" in here.run("--language", "en", "ask", ZH_TALK).out
-    assert "没有配置" in here.run("--language", "zh", "ask", "hello there").out
+    assert "没有配置" in here.run("--language", "zh", "ask", "write a limerick").out
 
 
 @pytest.mark.requirement("OUT-5", "OUT-6")

@@ -99,8 +99,8 @@ def test_a_projects_setting_is_followed(here: Place, setting: str, value: str, s
 @pytest.mark.wide
 def test_the_language_that_is_set_is_that_of_the_answer(here: Place) -> None:
     here.said("config", "set", "language", "zh")
-    assert "没有配置" in here.run("ask", "hello there").out
-    assert "no model is set up" in here.run("--language", "en", "ask", "hello there").out
+    assert "没有配置" in here.run("ask", "write a limerick").out
+    assert "no model is set up" in here.run("--language", "en", "ask", "write a limerick").out
 
 
 @pytest.mark.wide
