@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
-from homes import CACHE, contents, enter, fill
+from homes import contents, enter, fill
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.index.use_encoder import KeptVectors, UseEncoder
-from navigator_kernel.adapters.processes.module_child import ModuleChild
 from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.routing.entries import entry_of
 from navigator_kernel.routing.index import RoutingIndex
@@ -141,18 +140,6 @@ def tmp_path(folder_of_test: Callable[[str], Path], request: pytest.FixtureReque
 
 
 @pytest.fixture(scope="session")
-def pattern_sets(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
-    """The patterns that the scanner compiles in a new home, which takes 0.8 s each time."""
-    folder = tmp_path_factory.mktemp("patterns")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(folder))
-        scanner = ModuleChild("navigator_kernel.bootstrap.scanning.content_child", memory=2**30)
-        scanner.ask({"files": {"SKILL.md": b"---\nname: a\n---\n"}, "secrets": True}, seconds=60)
-        scanner.close()
-    return sorted((folder / CACHE / "patterns").glob("*.hsdb"))  # none without Hyperscan
-
-
-@pytest.fixture(scope="session")
 def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the encoder's prepared arrays, which take 2 s to prepare in each new home."""
     return tmp_path_factory.mktemp("encoders")
@@ -191,13 +178,10 @@ def sandbox_choice(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
 
 
 @pytest.fixture(scope="session")
-def caches(
-    pattern_sets: Sequence[Path], encoder: UseEncoder, vectors: Path, sandbox_choice: Sequence[Path]
-) -> Mapping[str, Sequence[Path]]:
+def caches(encoder: UseEncoder, vectors: Path, sandbox_choice: Sequence[Path]) -> Mapping[str, Sequence[Path]]:
     """The cache files of a home, by folder."""
     prepared = f"encoders/{encoder.prepared.name}"
     return {
-        "patterns": pattern_sets,
         prepared: sorted(encoder.prepared.iterdir()),
         "encoders": [vectors],
         "": sandbox_choice,

@@ -68,7 +68,7 @@ def share(samples: Sequence[Sample]) -> tuple[float, str]:
 
 
 def hits(rule: Rule, path: str, text: str) -> list[Hit]:
-    return [hit for passage in passages(path, text) for hit in rule.hits(passage, passage.body.lower(), rule.any)]
+    return [hit for passage in passages(path, text) for hit in rule.hits(passage, passage.body.lower())]
 
 
 @pytest.mark.requirement("SAF-1")
@@ -148,9 +148,7 @@ def test_lines_without_a_needle_hold_nothing_that_a_rule_would_find() -> None:
             every = tuple(set(lowered) - {"\n"})
             for rule in rules():
                 patient = rule._replace(needles=every)
-                lines = [
-                    {passage.line(hit.at) for hit in one.hits(passage, lowered, one.any)} for one in (rule, patient)
-                ]
+                lines = [{passage.line(hit.at) for hit in one.hits(passage, lowered)} for one in (rule, patient)]
                 assert lines[0] >= lines[1], (rule.code, path, passage.body)
 
 
@@ -228,9 +226,7 @@ def test_a_script_in_another_encoding_is_not_called_ok(encoding: str) -> None:
 def test_a_hit_in_a_note_only_kind_of_passage_is_at_most_a_note(rule: Rule) -> None:
     _, _, text = EXAMPLES[rules().index(rule)]
     kinds = [kind for kind in rule.notes if kind not in rule.blocks]
-    levels = {
-        hit.level for kind in kinds for hit in rule.hits(Passage("x", kind, text, 0, text), text.lower(), rule.any)
-    }
+    levels = {hit.level for kind in kinds for hit in rule.hits(Passage("x", kind, text, 0, text), text.lower())}
     assert levels == {"note"}
 
 

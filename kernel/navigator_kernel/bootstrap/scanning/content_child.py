@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from typing import Any
 
-from navigator_kernel.adapters.pattern_set import SPARE, PatternSet
 from navigator_kernel.adapters.processes.module_child import serve
-from navigator_kernel.adapters.secrets.redaction import Secret, found
-from navigator_kernel.adapters.secrets.shapes import every
-from navigator_kernel.config.settings import user_state
+from navigator_kernel.adapters.secrets.redaction import found
 from navigator_kernel.skills.scan.content import findings
 from navigator_kernel.skills.scan.secrets import findings as secret_findings
 from navigator_kernel.values.resource import Diagnostic
@@ -51,23 +47,8 @@ def _secrets(files: Files) -> Iterator[Diagnostic]:
         if b"\x00" in data[:4096]:
             continue
         text = data.decode("utf-8", "replace")
-        if secrets := _secrets_in(text):
+        if secrets := found(text):
             yield from secret_findings(path, text, secrets)
-
-
-@cache
-def _shapes() -> PatternSet:
-    sources = (shape.found.pattern for shape in every())
-    return PatternSet(sources, user_state() / "cache" / "patterns", SPARE)
-
-
-def _secrets_in(text: str) -> list[Secret]:
-    """The secrets of a text: of few texts by the words that the shapes need, of many with all shapes in one pass."""
-    may = _shapes().possible(text)
-    if may == _shapes().every:
-        return found(text)
-    shapes = [shape for shape in every() if shape.found.pattern in may]
-    return found(text, shapes) if shapes else []
 
 
 if __name__ == "__main__":

@@ -9,26 +9,22 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from functools import cache, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.pattern_set import SPARE, PatternSet
-from navigator_kernel.config.settings import user_state
 from navigator_kernel.skills.scan import hidden, theft, unwanted_files
-from navigator_kernel.skills.scan.context import KINDS, Passage, is_named_text, kind_of, line_around, line_at, passages
+from navigator_kernel.skills.scan.context import is_named_text, line_around, line_at, passages
 from navigator_kernel.skills.scan.finding import MOST, finding, shortened
 from navigator_kernel.skills.scan.flow import hits as flows
-from navigator_kernel.skills.scan.rule import Rule, rules
+from navigator_kernel.skills.scan.rule import rules
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.receipt import FILE_LIMIT, NOT_SCANNED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from navigator_kernel.skills.scan.context import Kind
     from navigator_kernel.skills.scan.rule import Hit
     from navigator_kernel.values.resource import Diagnostic
 
@@ -99,31 +95,13 @@ def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
             yield _not_whole(path, "it is neither UTF-8 nor UTF-16", text, text.index("\ufffd"))
     for hit in hidden.findings(path, text):
         yield _finding(path, text, data, hit, hit.at)
-    kinds = KINDS
-    if kind_of(path, text) == "prose":  # in its passages, a command or a paragraph is on one line
-        may = may_match(text.replace("\n", " "))
-        if "\\\n" in text:
-            may |= may_match(text.replace("\\\n", "  ").replace("\n", " "))
-        kinds = worth_reading(may)
-    for passage, may in _worth_reading(list(passages(path, text, kinds) if kinds else ())):
-        lowered = in_lower_case(passage.body)
-        by_rule = (rule.hits(passage, lowered, may) for rule in rules_of(may))
-        for hit in chain(flows.hits(passage, may), hidden.hits(passage, may), *by_rule):
+    every = [(passage, in_lower_case(passage.body)) for passage in passages(path, text)]
+    whole = "\n".join(lowered for _, lowered in every)
+    possible = [rule for rule in rules() if rule.may_match(whole)]
+    for passage, lowered in every:
+        by_rule = (rule.hits(passage, lowered) for rule in possible)
+        for hit in chain(flows.hits(passage), hidden.hits(passage), *by_rule):
             yield _finding(path, text, data, hit, passage.start + hit.at)
-
-
-def _worth_reading(every: Sequence[Passage]) -> Iterator[tuple[Passage, frozenset[str]]]:
-    """The passages in which something may be found, with the patterns that may match. A document has many short
-    passages without a match, so all are checked together, then each half, and so on."""
-    may = may_match("\n".join(passage.body for passage in every)) if every else frozenset[str]()
-    kinds = worth_reading(may)
-    possible = [passage for passage in every if passage.kind in kinds]
-    if len(every) == 1:
-        yield from ((passage, may) for passage in possible)
-    elif possible:
-        middle = (len(possible) + 1) // 2
-        yield from _worth_reading(possible[:middle])
-        yield from _worth_reading(possible[middle:])
 
 
 def _finding(path: str, text: str, data: bytes, hit: Hit, at: int) -> Diagnostic:
@@ -155,40 +133,3 @@ def in_lower_case(text: str) -> str:
     if len(lowered) == len(text):
         return lowered
     return "".join(one if len(one.lower()) > 1 else one.lower() for one in text)
-
-
-def may_match(text: str) -> frozenset[str]:
-    """The sources of the patterns that may match in `text`."""
-    return _patterns().possible(text)
-
-
-@lru_cache(maxsize=1_000)  # most passages have one of a few sets
-def worth_reading(may: frozenset[str]) -> frozenset[Kind]:
-    """The kinds of passages in which something may be found if these patterns may match."""
-    kinds: frozenset[Kind] = frozenset(kind for rule in rules_of(may) for kind in rule.kinds)
-    if flows.is_possible(may):
-        kinds |= flows.KINDS
-    return kinds if may.isdisjoint(hidden.SOURCES) else kinds | hidden.KINDS
-
-
-def rules_of(may: frozenset[str]) -> Sequence[Rule]:
-    """The rules with one of these patterns, in their order."""
-    by_source = _by_source()
-    numbers = sorted({number for source in may for number in by_source.get(source, ())})
-    return [rules()[number] for number in numbers]
-
-
-@cache
-def _patterns() -> PatternSet:
-    sources = (*_by_source(), *flows.SOURCES, *hidden.SOURCES)
-    return PatternSet(sources, user_state() / "cache" / "patterns", SPARE)
-
-
-@cache
-def _by_source() -> Mapping[str, Sequence[int]]:
-    """Each pattern of a rule, with the numbers of its rules."""
-    numbers: dict[str, list[int]] = {}
-    for number, rule in enumerate(rules()):
-        for source in rule.any:
-            numbers.setdefault(source, []).append(number)
-    return numbers

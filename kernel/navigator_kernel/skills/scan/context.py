@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 Kind = Literal["code", "prose", "fence", "config", "comment"]
-KINDS: frozenset[Kind] = frozenset(("code", "prose", "fence", "config", "comment"))
 
 _ABOVE = 16  # lines that are searched for a warning: the hit's own line and those above it
 _PASSAGES_BLOCK = 65_536  # characters of a block that is searched for line breaks
@@ -99,13 +98,13 @@ class Passage(NamedTuple):
         return line_at(self.text, self.start + at)
 
 
-def passages(path: str, text: str, kinds: Container[Kind] = KINDS) -> Iterator[Passage]:
-    """The passages of `kinds`: a file of code or settings is one; prose is cut into metadata, code in fences and
+def passages(path: str, text: str) -> Iterator[Passage]:
+    """The passages of a file: one of code or settings is a passage; prose is cut into metadata, code in fences and
     backticks, text that is not shown, and the rest."""
     kind = kind_of(path, text)
     if kind == "prose":
-        yield from (one for one in _of_prose(path, text, kinds) if one.kind in kinds)
-    elif kind in kinds:
+        yield from _of_prose(path, text)
+    else:
         yield Passage(path, kind, _joined(text), 0, text)
 
 
@@ -175,15 +174,14 @@ def _breaks_before(text: str) -> Sequence[int]:
     return before
 
 
-def _of_prose(path: str, text: str, kinds: Container[Kind]) -> Iterator[Passage]:
-    """The passages of a text, of any kind; those that are not in `kinds` may be missing."""
+def _of_prose(path: str, text: str) -> Iterator[Passage]:
     if front := _FRONT.match(text):
         for hit in _REMARK.finditer(text, 0, front.end()):
             yield Passage(path, "comment", hit[1], hit.start(1), text)
         for hit in _COMMAND.finditer(text, 0, front.end()):
             yield Passage(path, "code", hit[1], hit.start(1), text)
     fences = list(_FENCE.finditer(text))
-    for hit in fences if "fence" in kinds else ():
+    for hit in fences:
         yield Passage(path, "fence", _joined(hit[2]), hit.start(2), text)
     rest = blanked(text, fences)
     rest = blanked(rest, [hit for hit in _SHOWN_OPENING.finditer(rest) if _is_shown(rest, hit)])
@@ -191,15 +189,14 @@ def _of_prose(path: str, text: str, kinds: Container[Kind]) -> Iterator[Passage]
     for hit in unseen:
         group = hit.lastindex or 0
         yield Passage(path, "comment", _unwrapped(hit[group]), hit.start(group), text)
-    rest = blanked(rest, unseen) if "fence" in kinds or "prose" in kinds else ""
-    for hit in _INLINE.finditer(rest) if "fence" in kinds else ():
+    rest = blanked(rest, unseen)
+    for hit in _INLINE.finditer(rest):
         yield Passage(path, "fence", hit[1], hit.start(1), text)
-    for hit in _UNFENCED.finditer(rest) if "fence" in kinds else ():
+    for hit in _UNFENCED.finditer(rest):
         group = hit.lastindex or 0
         if not hit[group].isspace():  # a fence that was blanked out
             yield Passage(path, "fence", _joined(hit[group]), hit.start(group), text)
-    if "prose" in kinds:
-        yield Passage(path, "prose", _unwrapped(rest), 0, text)
+    yield Passage(path, "prose", _unwrapped(rest), 0, text)
 
 
 def _is_shown(text: str, hit: re.Match[str]) -> bool:

@@ -15,7 +15,7 @@ from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Iterator
 
     from navigator_kernel.skills.scan.finding import Level
 
@@ -158,13 +158,12 @@ _DEEDS = (
     (_NAMED, "fetch-execute", "fetched"),
     (_DECODED, "encoded-execute", "decoded"),
 )
-SOURCES = tuple(held.pattern for held, _, _ in _DEEDS)
 
 
-def hits(passage: Passage, may: Container[str]) -> Iterator[Hit]:
-    """The first hit of each level for each kind of action; `may` contains the patterns that may match."""
-    deeds = [deed for deed in _DEEDS if deed[0].pattern in may] if passage.kind in KINDS else []
-    made = [(code, how, held.finditer(passage.body)) for held, code, how in deeds if held.search(passage.body)]
+def hits(passage: Passage) -> Iterator[Hit]:
+    """The first hit of each level for each kind of action."""
+    deeds = _DEEDS if passage.kind in KINDS else ()
+    made = [(code, how, deed.finditer(passage.body)) for deed, code, how in deeds if deed.search(passage.body)]
     last = {_name(hit): hit.start("file") for hit in _SEQUENCES_RUN.finditer(passage.body)} if made else {}
     for code, how, found in made:
         seen: set[Level] = set()

@@ -26,7 +26,7 @@ from navigator_kernel.skills.scan.finding import Level, lowered
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 _ADDRESS = lazy_compile(r"(?:git\+)?(?:https?|ftp|ssh):[^\s\"'|)>;]+", re.IGNORECASE)
 REACH = 4000  # characters after a line that a pattern of several lines can match
@@ -68,16 +68,16 @@ class Rule(NamedTuple):
     strings: bool = False
     within: int = 0
 
-    def hits(self, passage: Passage, lowered: str, may: Container[str]) -> Iterator[Hit]:
-        """`lowered` is the passage's body in lower case at the same positions; `may` holds the patterns that may
-        match."""
-        worth = [source for source in self.any if source in may]
-        if not worth or passage.kind not in self.kinds:
-            return
-        if self.also and not any(word in lowered for word in self.also):
+    def may_match(self, lowered: str) -> bool:
+        """Whether a text in lower case has the words that each match of this rule needs."""
+        return all(not words or any(word in lowered for word in words) for words in (self.needles, self.also))
+
+    def hits(self, passage: Passage, lowered: str) -> Iterator[Hit]:
+        """`lowered` is the passage's body in lower case at the same positions."""
+        if passage.kind not in self.kinds or not self.may_match(lowered):
             return
         lines = _lines_with(self.needles, lowered) if self.needles else [(0, len(lowered))]
-        for source in worth if lines else ():
+        for source in self.any if lines else ():
             remaining: dict[Level, int] = {"error": MANY, "warning": MANY, "note": MANY}
             for hit in _matches(source, passage.body, lines):
                 begin, end = max(hit.start() - self.within, 0), hit.end() + self.within

@@ -23,7 +23,7 @@ from navigator_kernel.skills.scan.secrets import ADDRESS, ENVIRONMENT, LOCAL, SH
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from navigator_kernel.skills.scan.flow.text_flow import Statement
     from navigator_kernel.values.resource import Diagnostic
@@ -50,7 +50,7 @@ _SHOWN_FILE = lazy_compile(
 )
 _KEYRING = lazy_compile(
     r"keyring\.get_(?:password|credential)|security\s+find-(?:generic|internet)-password|secret-tool\s+(?:lookup|search)"
-    r"|\bgh auth token\b|\bgit credential (?:fill|get)|\bpass show\b|\bop (?:read|item get)\b|Get-StoredCredential|CredRead"
+    r"|\bgh auth token\b|\bgit credential (?:fill|get)|\bpass show\b|\bop read\b|\bop item get\b|Get-StoredCredential|CredRead"
     r"|keytar\.(?:getPassword|findCredentials)|SecItemCopyMatching|\bcmdkey\b|\bgcloud auth (?:application-default )?print-\w+-token"
     r"|\baws configure (?:get|export)|\baz account get-access-token|\blpass show\b|\bbw get\b|docker-credential-\w+ get"
     r"|\bkubectl\s+get\s+secrets?\b[^\n|]{0,60}\s-o|169\.254\.169\.254/\S{0,60}security-credentials/|/service-accounts/\w+/token\b|:_authToken\b(?=\s*\|)"
@@ -207,6 +207,24 @@ _SOURCES = (
     _SHOWN_VALUE,
     _SHOWN_FILE,
 )
+# Of the slow ones, parts of every match, in lower case
+_NEEDLES = {
+    _KEYRING: (
+        "keyring.get_", "find-generic-", "find-internet-", "secret-tool", "gh auth token", "git credential ", "pass show", "op read", "op item get", "get-storedcredential",
+        "credread", "keytar.", "secitemcopymatching", "cmdkey", "gcloud auth ", "aws configure ", "az account get-access-token", "bw get",
+        "docker-credential-", "kubectl", "169.254.169.254/", "/service-accounts/", ":_authtoken", "pbpaste", "xclip", "xsel", "wl-paste", "get-clipboard",
+        "pyperclip.paste(", "clipboard.readtext(",
+    ),
+    _ALL: (
+        "os.environ", "process.env", "processinfo.environment", "getenvironmentvariables(", "tojson(secrets)", "env:", "env.toobject()", "system.get", "getenv()", "$_env", "%env",
+        "dotenv_values(", "\".env", "'.env", "./.env",
+    ),
+    SHELL_STORE: (
+        ".ssh", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa", ".aws", ".netrc", ".git-credentials", ".pgpass", ".vault-token", ".pypirc", ".npmrc", ".gnupg", ".kube", ".docker/", ".config/",
+        "application_default_credentials", ".claude/", ".codex/", "login data", "login\\ data", "cookies.sqlite", "chrome/", "key4.db", "logins.json", "wallet.dat", ".ethereum", ".electrum",
+        "/proc/", "/etc/shadow", "_history", "find-", "dump-", "export-", "secret-tool", "cmdkey", ".env",
+    ),
+}  # fmt: skip
 _SINKS = (_NETWORK, SENDS, _PUBLIC, _IMAGE, _MAILS)
 _RINGS = {"gh ": "GITHUB_TOKEN", "gcloud": "GOOGLE_TOKEN", "az ": "AZURE_TOKEN", "aws": "AWS_TOKEN", **dict.fromkeys(("pbp", "xclip", "xsel", "wl-", "Get-Cl", "pyper", "clipb"), "CLIPBOARD")}  # fmt: skip
 _CONTINUED = lazy_compile(r"\\\n")
@@ -305,7 +323,7 @@ def findings(files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
         if not path.endswith(".json") or _COMMANDS.search(text)
     }
     places = {(path, hit) for path, text in texts.items() for hit in _tricks(text, texts)}
-    has_secret = any(source.search(text) for text in joined.values() for source in _SOURCES)
+    has_secret = any(map(_sources_in, joined.values()))
     saved = _Saved({}, {}, _forwards(joined) if has_secret else {})
     for path in joined if has_secret else ():
         places.update(_leaks_of(path, joined, about, saved))
@@ -383,12 +401,13 @@ def _leaks(
     """`saved` is what earlier statements of the skill wrote and printed; what `text` does is added. `defaults` says of
     each part of the text where it ends, and the names of its default export."""
     script = "" if path.rpartition(".")[2] in _PROSE else path.rpartition("/")[2]
-    if not (saved.files or saved.printed or any(source.search(text) for source in _SOURCES)):
+    sources = _sources_in(text)
+    if not (saved.files or saved.printed or sources):
         return
     clients, sends = _clients(text)
-    sinks = (*_SINKS, sends) if sends else _SINKS
-    outlets = (*sinks, _SAVED, _PRINTS) if script else (*sinks, _SAVED)
-    if not (saved.files or saved.printed or any(outlet.search(text) for outlet in outlets)):
+    sinks = [sink for sink in (*_SINKS, sends) if sink and sink.search(text)]
+    is_kept = _SAVED.search(text) or (script and _PRINTS.search(text))
+    if not (saved.files or saved.printed or sinks or is_kept):
         return
     every = list(statements(text))
     carriers, of_environment = _taken(text)  # names, with the secrets that they were set to
@@ -402,7 +421,7 @@ def _leaks(
     for one in every * 2 if functions or "secrets." in text else every:
         words = _NAME.findall(one.text)
         names = frozenset(words)
-        secrets = read = _read(one.text, own, listed, constants, of_environment)
+        secrets = read = _read(one.text, sources, own, listed, constants, of_environment)
         first = one.text.partition("\n")[0]  # the other lines are statements, too
         fresh = {name for name in names_set(first) if words.count(name) == 1}  # set here, and not used
         for name in (names & carriers.keys()) - fresh:
@@ -411,28 +430,27 @@ def _leaks(
         secrets |= written
         hosts = _hosts(one.text).union(*(places[name] for name in names & places.keys()))
         given = names_set(first) | {next(filter(None, hit.groups())) for hit in _CHANGED.finditer(first)}
-        is_sink = any(sink.search(one.text) for sink in sinks)
         given |= {name for set_by in (_ALSO_SET, _CHANNELS) for hit in set_by.findall(first) for name in hit if name}
         if hosts:
             places |= dict.fromkeys(given & clients if secrets else given, hosts)
-        if secrets:
-            if _RETURNED.search(one.text) and _KEEPS.issuperset(_CALLED.findall(one.text)):
-                function = _function_of(text, one.at, functions)
-                # one that only returns what it was given holds nothing itself
-                if function and (read or names & carriers.keys() - set(_NAME.findall(function["given"] or ""))):
-                    given.add(function["name"] or function["shell"])
-            given |= _exported(one, defaults)
-            if _ANSWER.search(one.text):  # what a service answers is not what it was asked with
-                given = set()
-            carriers |= {name: carriers.get(name, frozenset()) | _named(name, secrets, clients) for name in given}
-            saved.write(one.text, frozenset() if is_sink else secrets)
-            printed = _printed(one.text)
-            shown = _read(printed, own, listed, constants, of_environment)
-            saved.print(script, shown.union(*(carriers.get(word, ()) for word in _NAME.findall(printed))))
-        elif "\n" not in one.text:
-            own |= {name for name in given if name.isupper()}
         if not secrets:
+            if "\n" not in one.text:
+                own |= {name for name in given if name.isupper()}
             continue
+        is_sink = any(sink.search(one.text) for sink in sinks)
+        if _RETURNED.search(one.text) and _KEEPS.issuperset(_CALLED.findall(one.text)):
+            function = _function_of(text, one.at, functions)
+            # one that only returns what it was given holds nothing itself
+            if function and (read or names & carriers.keys() - set(_NAME.findall(function["given"] or ""))):
+                given.add(function["name"] or function["shell"])
+        given |= _exported(one, defaults)
+        if _ANSWER.search(one.text):  # what a service answers is not what it was asked with
+            given = set()
+        carriers |= {name: carriers.get(name, frozenset()) | _named(name, secrets, clients) for name in given}
+        saved.write(one.text, frozenset() if is_sink else secrets)
+        printed = _printed(one.text)
+        shown = _read(printed, sources, own, listed, constants, of_environment)
+        saved.print(script, shown.union(*(carriers.get(word, ()) for word in _NAME.findall(printed))))
         judged = one.text
         # a script that sends its input gets whole files and what others print; a token may be to sign in with
         given_away = written | {secret for secret in read if not (secret.name or secret.token)}
@@ -518,16 +536,32 @@ def _hosts(text: str) -> frozenset[str]:
     return frozenset((*ADDRESS.findall(text), *(name for pair in _HOST.findall(text) for name in pair if name)))
 
 
+def _sources_in(text: str) -> frozenset[re.Pattern[str]]:
+    """The patterns that match somewhere in the text."""
+    low = text.lower()
+    possible = (source for source in _SOURCES if any(word in low for word in _NEEDLES.get(source, ("",))))
+    return frozenset(source for source in possible if source.search(text))
+
+
 def _read(
-    text: str, own: set[str], listed: set[str], constants: Mapping[str, str], other: re.Pattern[str] | None
+    text: str,
+    sources: Collection[re.Pattern[str]],
+    own: set[str],
+    listed: set[str],
+    constants: Mapping[str, str],
+    other: re.Pattern[str] | None,
 ) -> frozenset[_Secret]:
-    """The secrets that a statement reads; `constants` are names of secrets in variables, `other` values by another name
-    of the environment."""
+    """The secrets that a statement reads; `sources` are the patterns that match in its file, `constants` names of
+    secrets in variables, `other` values by another name of the environment."""
+
+    def search(source: re.Pattern[str]) -> re.Match[str] | None:
+        return source.search(text) if source in sources else None
+
     secrets, tokens = set(), tokens_read(text)
     token = tokens[0][0] if len(tokens) == 1 else ""
     for hit in other.finditer(text) if other else ():
         secrets.add(_Secret(hit["name"] or "", bool(_AUTH.search(text, max(hit.start() - 160, 0), hit.start()))))
-    for hit in _VALUE.finditer(text):
+    for hit in _VALUE.finditer(text) if _VALUE in sources else ():
         name = next(filter(None, hit.groups()))
         before = text[text.rfind("\n", 0, hit.start()) + 1 : hit.start()] if hit["shell"] else ""
         is_verbatim = "(" not in before and open_mark(before) == "'"  # a shell fills nothing between single quotes
@@ -539,17 +573,17 @@ def _read(
     if _IMAGE.search(text):
         secrets |= {_Secret(hit["name"]) for hit in _SHOWN_VALUE.finditer(text) if hit["name"].isupper()}
         secrets |= {_Secret("")} if _SHOWN_FILE.search(text) else set()
-    if ring := _KEYRING.search(text):
+    if ring := search(_KEYRING):
         service = next((service for beginning, service in _RINGS.items() if ring[0].startswith(beginning)), "")
         secrets.add(_Secret(service, bool(_AUTH.search(text, 0, ring.start())), token))
-    if _COMPUTED.search(text):
+    if search(_COMPUTED):
         named = [constants[name] for name in _NAME.findall(text) if name in constants]
         secrets |= {_Secret(name) for name in (*_QUOTED.findall(text), *listed, *named) if name.isupper()}
-    store = SHELL_STORE.search(text) or _HELD_FILE.search(text)
+    store = search(SHELL_STORE) or search(_HELD_FILE)
     is_key = store and _KEY_OPTION.search(text, max(store.start() - 120, 0), store.start())  # only to sign in with
-    if (store and not is_key) or ENVIRONMENT.search(text) or _ALL.search(text):
+    if (store and not is_key) or search(ENVIRONMENT) or search(_ALL):
         secrets.add(_Secret("", token=token))
-    if dotenv := _DOTENV.search(text):
+    if dotenv := search(_DOTENV):
         secrets |= {_Secret(name) for name in _WORD.findall(dotenv[0])} or {_Secret("")}
     return frozenset(secrets)
 

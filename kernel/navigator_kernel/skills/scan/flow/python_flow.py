@@ -165,23 +165,6 @@ ACTS = lazy_compile(
 KEPT_APART = frozenset({"headers", "auth", "cert", "verify", "env", "timeout", "proxies", "cookies"})
 TOKEN_NAME = lazy_compile(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE|CREDENTIAL", re.IGNORECASE)
 
-_ENDS = (  # last parts of the names of calls that run, start, send, look up or write something
-    r"(?:exec\w*|eval|FunctionType|run_code|__class__|getattr|system|popen|spawn\w*|create_subprocess_\w+"
-    r"|gethostbyname\w*|getaddrinfo|resolve|post|put|patch|request|send|urlopen|sendall|sendto|sendmail|send_message"
-    r"|storbinary|storlines|write|write_text|writelines)"
-)
-_CLIENTS = r"(?:requests|httpx|session|client|http)"  # their `get` also sends
-_GAP = r"(?:[\s)\\]|#[^\n]*\n)*"  # possible text between a name and the next token
-_LISTED = r"(?:[\s\w,.()*\\]|#[^\n]*\n)*?"  # possible text within an import statement
-_OTHER = r"[^\W\x00-\x7f]\w*"  # end of a name that is not ASCII, which Python may read as an ASCII name
-# Every text with a call that can be found matches one of these: its name is called, or imported under another name
-ANY_ACT = (
-    rf"(?:\b{_ENDS}|{_OTHER}){_GAP}\(",
-    rf"\b(?:subprocess|marshal)\b|\bimport\b{_LISTED}(?:\b{_ENDS}\b|{_OTHER})",
-    rf"(?:\b{_CLIENTS}|{_OTHER}){_GAP}\.{_GAP}get{_GAP}\(|\b(?:from|import)\b{_LISTED}\b{_CLIENTS}\b",
-)
-
-
 _RUNNING = frozenset({"exec_module", "getattr"})
 _MAKING = frozenset({"chr", "urlretrieve"})
 # One search covers many names or texts, one on each line

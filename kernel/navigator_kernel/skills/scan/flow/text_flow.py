@@ -14,7 +14,7 @@ from navigator_kernel.skills.scan.secrets import ADDRESS, ENVIRONMENT, LOCAL, SH
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from navigator_kernel.skills.scan.finding import Level
 
@@ -63,8 +63,8 @@ _STARTS_PROGRAM = lazy_compile(r"sh$|exec|iex|invoke-", re.IGNORECASE)
 
 
 _READS = (SHELL_STORE, ENVIRONMENT, TOKENS)
-_HALVES = ((_READS, (SENDS, _OPENS)), ((_DECODES, _FETCHES), (_RUNS, _CONSTRUCTOR)))  # both halves of each flow
-SOURCES = tuple(pattern.pattern for halves in _HALVES for half in halves for pattern in half)
+# Of each flow, what it ends with and what it begins with; the first is rarer
+_HALVES = (((SENDS, _OPENS), _READS), ((_RUNS, _CONSTRUCTOR), (_DECODES, _FETCHES)))
 
 
 class Statement(NamedTuple):
@@ -105,9 +105,9 @@ class _Tokens:
         return "home" if named else "unknown"
 
 
-def hits(body: str, may: Container[str]) -> Iterator[Hit]:
-    """A hit for each statement that completes a flow; `may` contains the patterns that may match."""
-    if not any(_is_in(body, first, may) and _is_in(body, second, may) for first, second in _possible(may)):
+def hits(body: str) -> Iterator[Hit]:
+    """A hit for each statement that completes a flow."""
+    if not any(_is_in(body, ends) and _is_in(body, begins) for ends, begins in _HALVES):
         return  # the text does not have both halves of any flow
     secret, decoded, channels, runners = set[str](), set[str](), set[str](), set[str]()
     tokens = _Tokens(body)
@@ -138,19 +138,8 @@ def hits(body: str, may: Container[str]) -> Iterator[Hit]:
         yield from _runs(one, names & decoded, runners)
 
 
-def is_possible(may: Container[str]) -> bool:
-    """Whether a text that only the patterns in `may` can match may contain both halves of a flow."""
-    return any(True for _ in _possible(may))
-
-
-def _possible(may: Container[str]) -> Iterator[Sequence[Sequence[re.Pattern[str]]]]:
-    for halves in _HALVES:
-        if all(any(pattern.pattern in may for pattern in half) for half in halves):
-            yield halves
-
-
-def _is_in(body: str, half: Sequence[re.Pattern[str]], may: Container[str]) -> bool:
-    return any(pattern.pattern in may and pattern.search(body) for pattern in half)
+def _is_in(body: str, half: Sequence[re.Pattern[str]]) -> bool:
+    return any(pattern.search(body) for pattern in half)
 
 
 def _runs(one: Statement, decoded: set[str], runners: set[str]) -> Iterator[Hit]:
