@@ -130,6 +130,69 @@ def test_a_message_that_goes_on_keeps_what_it_does_not_replace(place: Place, mes
     assert told in answers_of(place, messages)[-1]
 
 
+LOANS = (
+    "branch,loan,amount,status\nNorth,1,1000,open\nSouth,2,500,closed\nNorth,3,1200,open\nEast,4,300,open\n"
+    "North,5,50,closed\nSouth,6,700,open\n"
+)
+SENSORS = (
+    "time,sensor,room,humidity\n2026-11-01,A1,kitchen,45\n2026-11-01,B2,cellar,71\n2026-11-02,A1,kitchen,48\n"
+    "2026-11-02,B2,cellar,69\n2026-11-03,C3,attic,80\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("which branch has the most loans in loans.csv", "loans.csv by branch: North: 3 rows"),
+        ("which branch has the most open loans in loans.csv", "status = open by branch: North: 2 rows"),
+        ("how many loans are open in loans.csv", "loans.csv, status = open: 4 rows"),
+        ("highest amount among closed loans in loans.csv", "status = closed: 2 rows, 4 columns; amount: max 500"),
+        ("which status is most common in loans.csv", "loans.csv by status: open: 4 rows"),
+        ("哪个 branch 的 amount 最高？loans.csv", "amount 最大 1,200：North"),
+        ("which sensor has the highest humidity in sensors.csv", "sensors.csv by sensor: highest humidity 80: C3; B2: 2 rows, humidity sum 140"),
+        ("which sensor has the lowest humidity in sensors.csv", "lowest humidity 45: A1; C3"),
+        ("which room has the highest average humidity in sensors.csv", "sensors.csv by room: attic: 1 row, humidity mean 80; cellar: 2 rows"),
+        ("which day had the highest humidity in sensors.csv", "sensors.csv by day: highest humidity 80: 2026-11-03"),
+        ("which month has the most rows in sensors.csv", "sensors.csv by month: 2026-11: 5 rows"),
+    ],
+)  # fmt: skip
+def test_a_question_about_the_groups_of_a_table_is_answered_without_a_choice(
+    place: Place, message: str, told: str
+) -> None:
+    """The names of columns say what is meant, and not which skill."""
+    place.write("loans.csv", LOANS)
+    place.write("sensors.csv", SENSORS)
+    assert told in place.talk().say(message).report.summary
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        ("count the loans per branch in loans.csv | and only the open ones", "loans.csv, status = open by branch: "),
+        ("count the loans per branch in loans.csv | and without South", "branch != South by branch: East: 1 row"),
+        ("total amount in loans.csv | only North | no, South", "branch = South: 2 rows, 4 columns; amount: sum 1,200"),
+        ("total amount in loans.csv | only North | no, I meant East", "branch = East: 1 row"),
+        ("total amount in loans.csv | 不含 North", "（branch != North）：3 行"),
+        ("total amount in loans.csv | only those beyond | only North", "branch = North: 3 rows"),
+        ("total amount in loans.csv | what did you do?", "The last run was csv-report"),
+        ("list the files here | only the csv ones", "the project: 2 .csv files"),
+        ("list the files here | 只看 csv 的", "个 .csv 文件"),
+    ],
+)
+def test_a_short_message_after_a_run_changes_its_limits(place: Place, messages: str, told: str) -> None:
+    """SEN-7, STK-3"""
+    place.write("loans.csv", LOANS)
+    place.write("sensors.csv", SENSORS)
+    assert told in answers_of(place, messages)[-1]
+
+
+def test_open_tasks_of_a_markdown_file_that_is_named_are_todos(place: Place) -> None:
+    place.write("plan.md", "# Plan\n\n- [ ] buy milk\n- [x] call Bob\n1. [ ] fix the roof\n")
+    report = place.talk().say("list the todos in plan.md").report
+    assert report.summary == "plan.md: 2 marks: 2 [ ]"
+    assert "3: [ ] buy milk" in report.data["text"]
+
+
 @pytest.mark.parametrize(
     ("messages", "told"),
     [

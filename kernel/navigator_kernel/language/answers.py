@@ -60,6 +60,14 @@ _CALLED_AGAIN = lazy_compile(r"(?i)^(?:and )?(?:again|once more|next|now|再来|
 _GOES_ON = lazy_compile(
     r"(?i)^(?:please )?(?:continue|go on|carry on|keep going|proceed|继续|接着|接着来|往下)[\s.!。！吧]*$"
 )
+_LEAVES_OUT = lazy_compile(
+    r"(?i)^(?:(?:and|but|now|also)\s+)*(?:without|except(?:\s+for)?|excluding|leaving\s+out|minus)\s+(?:the\s+)?\w"
+    r"|^(?:但|那|再)?(?:不含|不包括|除去|除开|排除|去掉)\s?\w"
+)
+_OTHER_VALUE = lazy_compile(
+    r"(?i)^(?:no|nope|wrong|sorry|不|不是|不对|错了)\s?[,，.。!:：-]\s?(?:not\s\S+[,，]?\s(?:but\s)?)?"
+    r"(?:i\smeant?|it['’]?s|only|just|for|in|我说的是|是|要的?是|是|看)?\s?(?:the\s)?(?:[\w.-]+(?:\s[\w.-]+)?)[.!。]?$"
+)
 # A refusal of what was asked for, whatever it was, and words behind which the next order stands by itself
 _DROPPED = lazy_compile(
     r"(?i)(?:please |no,? )?(?:don'?t|do not|no need to) \w+ (?:it|that|this|them|anything)$"
@@ -928,7 +936,8 @@ def _after_run(found: _Found, state: OpenState) -> Reading:
         return Reading(outcome="other")
     if found.text.isdigit() and not state.asked:
         return Reading(outcome="nothing")
-    if _CALLED_AGAIN.match(found.text) or (state.works and _GOES_ON.match(found.text)):
+    goes_on = _CALLED_AGAIN.match(found.text) or (state.works and _GOES_ON.match(found.text))
+    if goes_on or (_LEAVES_OUT.match(found.text) and content and len(content.split()) <= 4):
         return Reading(outcome="follow_up")
     if state.asked and not marks & {"undo", "thanks", "blame", "stop"} and len(content.split()) <= 6 and not found.asks:
         return Reading(outcome="follow_up")
@@ -938,6 +947,8 @@ def _after_run(found: _Found, state: OpenState) -> Reading:
         return Reading(outcome="undo")
     if marks & {"correct", "blame", "no"} and not found.asks and _names_other(found, state):
         return Reading(outcome="follow_up")
+    if not marks & {"stop", "self", "thanks", "blame"} and content and _OTHER_VALUE.match(found.text):
+        return Reading(outcome="follow_up")  # "no, Oslo"
     if "blame" in marks or ("correct" in marks and not marks & {"again"} and not found.asks):
         return Reading(outcome="complaint")
     if "verb.delete" in found.weak and not content and not marks & {"no", "stop"} and not found.asks:
@@ -1019,7 +1030,7 @@ def _adds(found: _Found) -> bool:
     if first is not None and first.signs & {"filler", "light"} and not files:  # "now smaller", but not "now commit it"
         begins = (
             begins
-            and count <= 3
+            and (count <= 3 or bool(pieces[1].signs & {"next", "adds"}))  # "and only the open ones"
             and not any(piece.text.casefold() in _PRONOUNS for c in found.clauses for piece in c.pieces)
         )
     if "no" in found.marks and not ((adds or begins) and len(found.clauses) > 1):

@@ -55,7 +55,7 @@ _ORDINARY = frozenset(
 )
 _NAME = lazy_compile(r"[a-z][\w.-]*|[\u3400-\u9fff]{2,4}(?=呢|$)")
 _CLAUSE = lazy_compile(r"[,;，；。?？]")
-_FIGURE = lazy_compile(
+FIGURE = lazy_compile(
     r"\b(?:how (?:much|many)|what(?:'s| is| was| are)|which|total|sum|average|mean|number|amount|compar\w*|versus|vs"
     r"|most|highest|lowest)\b"
     r"|多少|几|合计|平均|总|最[高低多少大小]|对比|比较",
@@ -304,7 +304,7 @@ def _has_columns(specs: Sequence[ParamSpec], values: Mapping[str, str], same: Ma
     columns = [*parts["columns"].split(","), *parts.get("mentioned", "").split(",")]
     columns.append(parts.get("sort", "").removesuffix(" desc"))
     cells = [column or value for column, value in map(_condition, parts.get("where", "").split("\n"))]
-    known = {"", *map(fold, header(Path(path))), *map(fold, _cells(Path(path)))}
+    known = {"", "rows", *map(fold, header(Path(path))), *map(fold, _cells(Path(path)))}
     return all(fold(name) in known for name in (*columns, *cells))
 
 
@@ -463,10 +463,11 @@ def _limits(
     cells = [cell for cell in cells if fold(cell) not in words]
     values_meant = [cell for cell in cells if _is_meant(cell, request)]
     limits, mentioned = stated.limits(text, names, cells, request.people, meant=values_meant)
-    if request.way in CONTINUES and not limits:  # "and Ann?" after the commits of somebody else
+    if request.way in CONTINUES:  # "and Ann?", "only by Ann" after the commits of somebody else
         words = set(_NAME.findall(request.need.casefold()))
         people = [name for name in request.people if words & {*name.casefold().split()}]
-        limits = [stated.Limit("person", name, name) for name in people]
+        if all(limit.kind in {"only", "group"} and fold(limit.value) in fold(" ".join(people)) for limit in limits):
+            limits = [stated.Limit("person", name, name) for name in people]
     return limits, mentioned
 
 
@@ -475,7 +476,7 @@ def _is_meant(cell: str, request: PreprocessingResult) -> bool:
     a figure, or because it continues the run before."""
     if fold(cell) in _ORDINARY or request.way in CONTINUES:
         return fold(cell) not in _ORDINARY
-    asking = (clause for clause in _CLAUSE.split(request.need) if _FIGURE.search(clause))
+    asking = (clause for clause in _CLAUSE.split(request.need) if FIGURE.search(clause))
     return not cell[0].islower() and any(cell in clause for clause in asking)
 
 

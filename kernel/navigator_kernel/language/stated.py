@@ -457,6 +457,7 @@ _FILES_OF_KIND = lazy_compile(
     rf"|(?:所有|全部|每个|各个?|这些|那些|几[个张份]|多少[个张份]?|哪些|统计|只[看查要])的?\s?\.?(?P<chinese>{_KINDS})\s?(?:源|源码|代码|脚本)?(?:文件|(?<=[图照视音][片像频]))"
     rf"|(?<![\w./-])\.?(?P<counted>{_KINDS})\s?(?:文件|(?<=[图照视音][片像频]))(?=[有共一总里中]{{0,3}}(?:几[个张份]|多少(?:[个张份]|\s?(?:$|[?!。,;]))))"
     r"|(?<![\w./*-])\*\.(?P<ending>\w{1,8})(?![\w./*-])"
+    rf"|(?:(?<![a-z])(?:only|just)\s(?:the\s)?|[只仅光][看查要]?\s?)\.?(?P<only>{_KINDS})(?:\sones|\s?的)?(?=\s*(?:$|[,.;?!。，]))"
 )
 _AND_KIND = lazy_compile(rf"(?<![\w./*-])\.?(?P<kind>{_KINDS})\s?(?:,|/|&|、|和|及|(?:and|or)(?=\s))\s?$")
 
@@ -575,7 +576,7 @@ def _marked(text: str, known: Sequence[str]) -> str:
         for to in range(at, min(at + most, len(pieces))):
             if name and not _GAP.fullmatch(text, pieces[to - 1].end(), pieces[to].start()):
                 break
-            name += pieces[to].group()
+            name += pieces[to].group().lower()
             end = pieces[to].end()
             longer = _LONGER_BEFORE.search(text, max(0, start - 2), start) or _LONGER_AFTER.match(text, end)
             if name in places and name not in _NO_NAMES and not longer:
@@ -585,6 +586,11 @@ def _marked(text: str, known: Sequence[str]) -> str:
             done = pieces[longest].end()
         at = longest + 1
     return marked + text[done:]
+
+
+def without_columns(text: str, names: Sequence[str], word: str) -> str:
+    """The text with `word` in place of each name of a column."""
+    return _IN_MARK.sub(f" {word} ", _marked(text, names))
 
 
 def _forms(key: str) -> set[str]:
@@ -651,8 +657,9 @@ def limits(
             elif kind != "plain":
                 value = part.get("g") or part.get("w") or (part["s"] + order if "s" in part else part["words"])
                 listed.append(Limit(_AS.get(kind, kind), value, part["words"]))
-                ordered = f"{part['s']} desc" if "g" in part and "s" in part else " desc" if "most" in part else ""
-                listed += [Limit("sort", ordered, part["words"])] if ordered else []
+                if "g" in part and not {"s", "most", "often"}.isdisjoint(part):
+                    by = "rows" if "often" in part else part.get("s", "")
+                    listed.append(Limit("sort", by if "low" in part else f"{by} desc", part["words"]))
     for hit in _VALUES.finditer(marked) if kinds in {"", "where"} else ():  # "except Oslo and Bergen", "did Mei borrow"
         values = [every[int(mark[1])] for mark in _IN_MARK.finditer(hit[0])]
         is_meant = any(value in meant for value in values)  # those of one list are meant alike

@@ -112,7 +112,7 @@ def _skills(
                 and skill.kind == "A"
             ):
                 question = say("ask.other", order.language, text=request.original.strip(), skill=name)
-                return NeedClarification(question=question, missing=("file",))
+                return NeedClarification(question=question)
             at = len(steps)
             # The arguments; for a prompt as the person wrote them behind the name, with quotes and blanks
             command = subject.commands[0] if subject.commands and (skill is None or skill.kind == "B") else None

@@ -334,9 +334,10 @@ def _question(decision: RouteDecision, report: Report, turn: TurnSummary, now: s
             asked_at=now,
             answers=before,
         )
-    if not isinstance(decision.result, NeedClarification):
-        return None
     question = decision.result
+    # What names nothing else than the last run did waits for no answer: the next message continues that run, too
+    if not isinstance(question, NeedClarification) or (decision.reason == "follow_up" and not question.missing):
+        return None
     original = turn.request.original
     return PendingQuestion(
         original=original,

@@ -32,7 +32,7 @@ from navigator_kernel.language.clauses import (
     without_refused,
 )
 from navigator_kernel.language.orders import is_order
-from navigator_kernel.language.parameters import meant, parameters, wants_path
+from navigator_kernel.language.parameters import FIGURE, header, meant, parameters, wants_path
 from navigator_kernel.language.signs import is_path, named_files
 from navigator_kernel.language.targets import without_left_out
 from navigator_kernel.language.wording import say
@@ -73,6 +73,7 @@ _TEXT = {"en": "this text", "zh": "这段文字"}
 _OF_TABLES = {"where", "group"}  # parameters whose values the words of a question about a table name
 _IN_FILE = {"en": "{text} in @{kind}", "zh": "@{kind} 里{text}"}
 _BESIDE_HAN = lazy_compile(r"[\u3400-\u9fff]{1,2}\.([A-Za-z][A-Za-z0-9]{0,7})(?![A-Za-z0-9.])")
+_TABLE = lazy_compile(r"\.[ct]sv$", re.IGNORECASE)
 _HOW_MANY = lazy_compile(r"(?:how[ ]many|[多几][少个]?个?)[ ]?$", re.IGNORECASE)
 _BEFORE_PLACE = r"(?:\b(?:in|inside|under|within|from|of|across)[ \t]+)?(?:\b(?:the|my|our)[ \t]+)?"
 _IN_PLACE = r"\b(?:in|inside|under|within|below|across)[ \t]+(?:(?:the|my|our)[ \t]+)?"
@@ -217,10 +218,19 @@ def _kind(path: PurePath) -> str:
 
 def matter(request: PreprocessingResult) -> str:
     """The text for routing, in which only the type of each file is kept, or the name of a file without a type, with the
-    mark of a file: whoever names one wants work done on it. What is left out, and who it was, is not work."""
-    from navigator_kernel.language.stated import limits
+    mark of a file: whoever names one wants work done on it. What is left out, who it was, and the column of a table that
+    a figure is of, are not work."""
+    from navigator_kernel.language.stated import limits, without_columns
 
     text = request.need
+    tables = [
+        request.base / file.path
+        for file in (*request.files, *request.targets)
+        if file.usable and _TABLE.search(file.written)
+    ]
+    if tables and FIGURE.search(text):
+        names = [name for path in tables for name in header(path)]
+        text = without_columns(text, names, "列" if request.language == "zh" else "column")
     if request.without:
         text = without_left_out(text, (file.written for file in request.without))
     paths = {target.written: target.path for target in request.targets}  # a title, as "the readme", says no type itself

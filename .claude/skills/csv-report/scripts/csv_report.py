@@ -77,6 +77,7 @@ def report(path: Path, source: str, asked: argparse.Namespace) -> dict[str, Any]
         raise SystemExit(f"the file has {len(head)} columns, more than {COLUMNS}")
     comma = has_decimal_commas(body)
     body = [(row + [""] * len(head))[: max(len(head), len(row))] for row in body]
+    keys = {name for name in head if is_key(name, [row[head.index(name)].strip() for row in body])}
     conditions = [condition(head, body, written) for written in filter(None, asked.where.split("\n"))]
     alternatives = alternatives_of(conditions)
     body = [row for row in body if is_wanted(row, conditions, alternatives)]
@@ -102,7 +103,7 @@ def report(path: Path, source: str, asked: argparse.Namespace) -> dict[str, Any]
     if (
         asked.sort == " desc"
     ):  # no column is named: the first column of numbers that is not a key, else the count of rows
-        numbers = [name for name in names if columns[name]["type"] == "number" and not NAME_OF_KEY.search(name)]
+        numbers = [name for name in names if columns[name]["type"] == "number" and name not in keys]
         asked.sort = f"{numbers[0]} desc" if numbers else ""
         asked.top = asked.top or "" if numbers else asked.top or str(GROUPS)
     answer = {
@@ -115,7 +116,9 @@ def report(path: Path, source: str, asked: argparse.Namespace) -> dict[str, Any]
     }
     name = say(f"{source}, {', '.join(limits)}", f"{source}（{', '.join(limits)}）") if limits else source
     if not by:
-        summary = sentence(name, len(body), len(head), columns, [each for each in about if each in columns], asked)
+        listed = [each for each in about if each in columns and each not in keys] or [n for n in about if n in columns]
+        told_of = listed or without_keys(columns, keys)
+        summary = sentence(name, len(body), len(head), columns, told_of, listed or names, asked)
         first = first_rows((head, body), asked, comma=comma)
         if asked.sort:
             at = head.index(chosen(head, [asked.sort.removesuffix(" desc")])[0])
@@ -123,13 +126,18 @@ def report(path: Path, source: str, asked: argparse.Namespace) -> dict[str, Any]
             summary += ", ".join(line[2:-2].split(" | ")[at] for line in first[2:7])
         text = "\n".join([*table(columns), *(["", *first] if first else [])])
         return {"summary": summary, **answer, "text": text}
-    groups = groups_of((head, body), by, names, asked, comma=comma)
+    counted = asked.sort.removesuffix(" desc") == "rows" and "rows" not in head
+    order = chosen(head, [asked.sort.removesuffix(" desc")])[0] if asked.sort and not counted else ""
+    groups = groups_of((head, body), by, names, "" if order in keys - {by} else order, asked, comma=comma)
     shown_groups = groups[: int(asked.top) if asked.top else GROUPS]
     numbers = [each for each in names if any(group["columns"][each]["type"] == "number" for group in groups)]
-    about = about or chosen(head, [asked.sort.removesuffix(" desc")]) if asked.sort else about
-    numbers = [each for each in about if each in numbers] or numbers
+    about = about or ([order] if order and order not in keys else [])
+    numbers = (
+        [each for each in about if each in numbers] or without_keys({n: columns[n] for n in numbers}, keys) or numbers
+    )
+    lead = extremes(order, groups, asked) if order in numbers and order not in keys else ""
     return {
-        "summary": sentence_of_groups(name, by, shown_groups, numbers, len(groups), figures_of(asked)),
+        "summary": sentence_of_groups(name, by, shown_groups, numbers, len(groups), figures_of(asked), lead),
         **answer,
         "group": by,
         "groups": shown_groups,
@@ -146,6 +154,33 @@ def figures_of(asked: argparse.Namespace) -> list[str]:
     """The figures of a column of numbers that the summary tells: those that are asked for, else sum and mean."""
     order = {"min", "max"} if asked.group and asked.sort else set()  # "which city has the highest sum"
     return [name for name in parts_of(asked.figures) if name in FIGURE.keys() - order - {"distinct"}] or ["sum", "mean"]
+
+
+def extremes(column: str, groups: list[dict[str, Any]], asked: argparse.Namespace) -> str:
+    """The group with the highest or lowest value of a column, if that is asked for: what is highest may be one value of
+    a group or its sum, by which the groups are in order."""
+    wanted = parts_of(asked.figures)
+    key = next((name for name in wanted if name in {"min", "max"}), "")
+    having = [group for group in groups if key in group["columns"][column]]
+    if not key or not {"sum", "mean", "median"}.isdisjoint(wanted) or not having:
+        return ""
+    group = (max if key == "max" else min)(having, key=lambda group: group["columns"][column][key])
+    value = shown(group["columns"][column][key], group["columns"][column].get("unit", ""))
+    word = say({"max": "highest", "min": "lowest"}[key], FIGURE[key])
+    return say(f"{word} {column} {value}: {group['value']}", f"{column} {word} {value}：{group['value']}")
+
+
+def is_key(name: str, cells: Sequence[str]) -> bool:
+    """Whether a column numbers the rows, so that its sum means nothing."""
+    numbers = [int(cell) for cell in cells if cell.isascii() and cell.isdecimal() and len(cell) < 10]
+    counts = len(cells) > 2 and len(numbers) == len(cells) == max(numbers) - min(numbers) + 1 == len(set(numbers))
+    return counts or NAME_OF_KEY.search(name) is not None
+
+
+def without_keys(columns: dict[str, Figures], keys: set[str]) -> list[str]:
+    """The first columns of numbers that are no keys, else of numbers."""
+    numbers = [name for name, column in columns.items() if column["type"] == "number"]
+    return ([name for name in numbers if name not in keys] or numbers)[:IN_SUMMARY]
 
 
 def of_period(
@@ -233,7 +268,10 @@ def condition(head: list[str], body: list[list[str]], written: str) -> tuple[int
     at = head.index(chosen(head, [name])[0])
     cells = [row[at].strip() for row in body]
     if sign in {"=", "!="} and not any(is_met(cell, "=", value) for cell in cells):
-        raise SystemExit(no_value(value, cells, head[at]))
+        others = [place for place in range(len(head)) if any(is_met(row[place].strip(), "=", value) for row in body)]
+        if len(others) != 1:
+            raise SystemExit(no_value(value, cells, head[at]))
+        at, cells = others[0], [row[others[0]].strip() for row in body]  # "how many loans are open"
     if sign in {">", "<", ">=", "<="} and not any(map(number_in, cells)):
         raise SystemExit(say(f"the column {head[at]!r} holds no numbers", f"{head[at]!r} 这一列不是数字"))
     return at, sign, next((cell for cell in cells if cell.casefold() == value.casefold()), value)
@@ -292,9 +330,10 @@ def number_in(cell: str) -> list[float] | None:
 
 
 def groups_of(
-    rows: Table, by: str, names: Sequence[str], asked: argparse.Namespace, *, comma: bool
+    rows: Table, by: str, names: Sequence[str], column: str, asked: argparse.Namespace, *, comma: bool
 ) -> list[dict[str, Any]]:
-    """`{value, rows, columns: {name: figures}}` of each value of the column `by`, in the order that is asked for."""
+    """`{value, rows, columns: {name: figures}}` of each value of the column `by`, in the order of the means or medians
+    of `column` if they are asked for, else of its sums; without a column, but with an order, of the numbers of rows."""
     head, body = rows
     rows_with: dict[str, list[list[str]]] = {}
     for row in body:
@@ -303,28 +342,33 @@ def groups_of(
     for value, some in rows_with.items():
         columns = {name: figures([row[head.index(name)] for row in some], comma=comma) for name in names}
         groups.append({"value": value, "rows": len(some), "columns": columns})
-    column = chosen(head, [asked.sort.removesuffix(" desc")])[0] if asked.sort else ""
-
+    figure = next((name for name in parts_of(asked.figures) if name in {"sum", "mean", "median"}), "sum")
     if column and column != by:
-        sums = {group["value"]: group["columns"].get(column, {}).get("sum", 0.0) for group in groups}
+        sums = {group["value"]: group["columns"].get(column, {}).get(figure, 0.0) for group in groups}
         return sorted(groups, key=lambda group: sums[group["value"]], reverse=" desc" in asked.sort)
-    if asked.top and not column:
-        return sorted(groups, key=lambda group: (-group["rows"], group["value"]))
+    if not column and (asked.top or asked.sort):
+        falls = not asked.sort or " desc" in asked.sort
+        return sorted(groups, key=lambda group: (-group["rows"] if falls else group["rows"], group["value"]))
     return sorted(groups, key=lambda group: group["value"], reverse=" desc" in asked.sort)
 
 
 def sentence_of_groups(
-    source: str, by: str, groups: list[dict[str, Any]], numbers: list[str], total: int, keys: Sequence[str]
+    source: str, by: str, groups: list[dict[str, Any]], numbers: list[str], total: int, keys: Sequence[str], lead: str
 ) -> str:
-    """The figures `keys` of each group, in the person's language."""
-    clauses = []
+    """The `lead`, and the figures `keys` of each group, in the person's language."""
+    clauses = [lead] if lead else []
     for group in groups[:GROUPS_IN_SUMMARY]:
         parts = [say(many(group["rows"], "row"), f"{group['rows']:,} 行")]
-        first = ([name for name in numbers if not NAME_OF_KEY.search(name)] or numbers)[:IN_SUMMARY]
-        columns = [(name, group["columns"][name]) for name in first if group["columns"][name]["type"] == "number"]
+        columns = [
+            (name, group["columns"][name])
+            for name in numbers[:IN_SUMMARY]
+            if group["columns"][name]["type"] == "number"
+        ]
         parts += [f"{name} {told(column, keys)}" for name, column in columns]
         clauses.append(f"{group['value'] or '?'}{say(': ', '：')}{say(', ', '，').join(parts)}")
-    clauses += [say(f"and {more:,} more", f"还有 {more:,} 个")] if (more := total - len(clauses)) else []
+    clauses += (
+        [say(f"and {more:,} more", f"还有 {more:,} 个")] if (more := total - len(groups[:GROUPS_IN_SUMMARY])) else []
+    )
     return say(f"{source} by {by}: {'; '.join(clauses)}", f"{source} 按{by}：{'；'.join(clauses)}")
 
 
@@ -362,14 +406,18 @@ def first_rows(rows: Table, asked: argparse.Namespace, *, comma: bool) -> list[s
 
 
 def sentence(
-    source: str, rows: int, width: int, columns: dict[str, Figures], about: Sequence[str], asked: argparse.Namespace
+    source: str,
+    rows: int,
+    width: int,
+    columns: dict[str, Figures],
+    about: Sequence[str],
+    complete: Sequence[str],
+    asked: argparse.Namespace,
 ) -> str:
-    """Rows, columns, and the figures of the columns `about`, else of the first columns of numbers that are no keys, in
-    the person's language."""
+    """Rows, columns, the figures of the columns `about`, and where values of the columns `complete` are missing, in the
+    person's language."""
     clauses = [say(f"{many(rows, 'row')}, {many(width, 'column')}", f"{rows:,} 行、{width:,} 列")]
-    numbers = [name for name, column in columns.items() if column["type"] == "number"]
-    first = ([name for name in numbers if not NAME_OF_KEY.search(name)] or numbers)[:IN_SUMMARY]
-    for name in about or first:
+    for name in about:
         column, distinct = columns[name], "distinct" in parts_of(asked.figures)
         if column["type"] == "number" and not distinct:
             clauses.append(f"{name}{say(': ', '：')}{told(column, figures_of(asked))}")
@@ -379,7 +427,7 @@ def sentence(
             clauses.append(
                 say(f"{name}: {kinds:,} different, most often {top}", f"{name}：{kinds:,} 种，最多的是 {top}")
             )
-    empty = [(name, columns[name]["missing"]) for name in about or columns]
+    empty = [(name, columns[name]["missing"]) for name in complete]
     if "missing" in parts_of(asked.figures) and not any(number for _, number in empty):
         clauses.append(say("no missing values", "没有缺失值"))
     if empty := [(name, number) for name, number in empty if number]:

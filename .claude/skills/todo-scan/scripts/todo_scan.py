@@ -16,6 +16,8 @@ from pathlib import Path
 
 MARK = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?:\(([^()\s]{1,40})\))?[:：\s-]*|(待办)(?:事项)?[:：\s-]*")
 TAGS = ("TODO", "FIXME", "XXX", "HACK", "待办")
+BOX = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(\[ \])()()\s+(?=\S)")  # an open task of a Markdown list
+MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
 CHINESE = os.environ.get("NAVIGATOR_LANGUAGE") == "zh"
 LEFT_OUT = frozenset({".git", ".hg", ".svn", ".claude", ".agents", "mybox", "__pycache__", ".venv", "venv"})
 LEFT_OUT |= {"node_modules", "bower_components", "vendor", "third_party"}
@@ -42,6 +44,7 @@ class Found:
     """What was met on the way."""
 
     wanted: frozenset[str] = frozenset()
+    boxes: bool = False
     marks: list[dict[str, object]] = field(default_factory=list)
     tags: Counter[str] = field(default_factory=Counter)
     per_file: Counter[str] = field(default_factory=Counter)
@@ -55,7 +58,7 @@ def scan(written: str, endings: frozenset[str], without: frozenset[str], wanted:
     """`{summary, folder, marks: [{file, line, tag, text}], text, …}` of a folder, or of one file. With `endings` only
     files whose names end so are read, and nothing of `without`; with `wanted` only those tags count."""
     target, name = place(written)
-    found = Found(wanted=wanted)
+    found = Found(wanted=wanted, boxes=target.is_file() and target.suffix.lower() in MARKDOWN)
     base = target.parent if target.is_file() else target
     for path in [target] if target.is_file() else files(target, found.skipped, without):
         if endings and path.suffix.lower() not in endings:
@@ -198,10 +201,10 @@ def look(path: Path, name: str, found: Found) -> None:
     found.files += 1
     found.encodings[encoding.removesuffix("-sig")] += 1
     for number, line in lines(path, encoding):
-        hits = list(MARK.finditer(line))
+        hits = list(MARK.finditer(line)) or list(filter(None, [found.boxes and BOX.match(line)]))
         ends = [hit.start() for hit in hits[1:]] + [len(line)]
         for hit, end in zip(hits, ends, strict=False):
-            tag = hit[1] or hit[3]
+            tag = hit[1] or hit[3]  # `[ ]` is one, too
             if found.wanted and tag not in found.wanted:
                 continue
             found.tags[tag] += 1

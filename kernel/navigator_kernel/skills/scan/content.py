@@ -15,9 +15,18 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from navigator_kernel.skills.scan import hidden, theft, unwanted_files
-from navigator_kernel.skills.scan.context import is_named_text, line_around, line_at, passages
+from navigator_kernel.skills.scan.context import (
+    Passage,
+    is_aside,
+    is_named_text,
+    line_around,
+    line_at,
+    passages,
+    warned_of,
+)
 from navigator_kernel.skills.scan.finding import MOST, finding, shortened
-from navigator_kernel.skills.scan.flow import hits as flows
+from navigator_kernel.skills.scan.finding import lowered as less
+from navigator_kernel.skills.scan.flow import python_flow, text_flow
 from navigator_kernel.skills.scan.rule import rules
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.receipt import FILE_LIMIT, NOT_SCANNED
@@ -100,8 +109,19 @@ def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
     possible = [rule for rule in rules() if rule.may_match(whole)]
     for passage, lowered in every:
         by_rule = (rule.hits(passage, lowered) for rule in possible)
-        for hit in chain(flows.hits(passage), hidden.hits(passage), *by_rule):
+        for hit in chain(_flows(passage), hidden.hits(passage), *by_rule):
             yield _finding(path, text, data, hit, passage.start + hit.at)
+
+
+def _flows(passage: Passage) -> Iterator[Hit]:
+    """The hits of data flows in a passage."""
+    if passage.kind == "prose":
+        return
+    is_python = passage.path.lower().endswith((".py", ".pyw"))
+    in_python = list(python_flow.hits(passage.body)) if is_python or passage.kind == "fence" else []
+    for hit in in_python if in_python or is_python else text_flow.hits(passage.body):
+        mild = passage.kind != "comment" and (is_aside(passage.path) or warned_of(passage, hit.at))
+        yield hit._replace(level=less(hit.level)) if mild else hit
 
 
 def _finding(path: str, text: str, data: bytes, hit: Hit, at: int) -> Diagnostic:
