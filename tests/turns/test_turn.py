@@ -333,3 +333,11 @@ def test_a_folder_for_a_skill_that_takes_a_file_gets_a_clear_answer(talk: Any, r
     (root / "src").mkdir()
     report = talk.say("/csv-report @src/").report
     assert (report.state, report.exit_code) == ("pending", 9)
+
+
+def test_a_message_without_words_is_answered_in_the_language_of_the_one_before(talk: Any) -> None:
+    """A number or a sign has no language of its own."""
+    talk.say("统计这段文字的字数：你好 世界")
+    assert talk.say("2").language == "zh"
+    assert talk.say("count the words of this: hello world").language == "en"
+    assert talk.say("2").language == "en"

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from navigator_kernel.language.answers import OpenState, Outcome, Reading, Situation, only_file, read, wants_text
 from navigator_kernel.language.signs import is_path, named_files
 from navigator_kernel.routing.skill_orders import LIMIT, order_of_named, skill_order
-from navigator_kernel.text import clean
+from navigator_kernel.text import clean, has_words, language_of
 from navigator_kernel.values.job import is_lasting, is_permanent
 from navigator_kernel.values.request import (
     ASKED_BY_SERVER,
@@ -94,7 +94,10 @@ def resume(message: Message, session: Session, now: str = "", catalogue: Catalog
     """Reads the message. What was asked more than a day before `now` (ISO 8601) is no longer open. Only with the
     `catalogue`, a message can name the skill that a question asks for."""
     message = replace(message, text=message.text.encode("utf-8", "replace").decode("utf-8"))
-    question, approval = session.question, session.approval
+    question, approval, last = session.question, session.approval, session.sticky
+    earlier = question.original if question is not None else last.text if last is not None else ""
+    if earlier and not (message.language or has_words(message.text)):  # a number has no language of its own
+        message = replace(message, language=language_of(earlier))
     approval = approval if approval is not None and is_open(approval, now) else None
     question = (
         None if question is not None and question.asked_at and _is_over(question.asked_at, now, EXPIRES) else question

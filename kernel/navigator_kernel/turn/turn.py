@@ -63,7 +63,7 @@ async def run_turn(
     text = f"/{message.skill} {message.text}" if message.skill else message.text
     text = text if resumed.message.text == text else message.text  # not where it answers what is open
     message = replace(message, text=text.encode("utf-8", "replace").decode("utf-8"))
-    language = message.language or language_of(message.text)
+    language = resumed.message.language or message.language or language_of(message.text)
     emit = counted = _Counted(emit)
     approved = resumed.approved
     before = (approved.workflow, *(packet.context.run for packet in approved.packets), "") if approved else ("",)

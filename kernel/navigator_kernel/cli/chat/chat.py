@@ -23,7 +23,7 @@ from navigator_kernel.cli.output import document, is_attended, lines, note, tabl
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Interrupted, KernelError
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import Language, has_words, in_one_language
+from navigator_kernel.text import Language, in_one_language
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
 
@@ -63,7 +63,7 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
                 break
             _own(app, word, rest.strip(), session, shown, replies, language)
             continue
-        spoken = question.language_of(text) if question else language if replies and not has_words(text) else None
+        spoken = question.language_of(text) if question else None
         reply, code = _attempt(app, text, session, shown, spoken, code)
         if reply is not None:
             session, language = reply.session, app.language or reply.language
