@@ -177,8 +177,14 @@ def test_a_question_about_the_groups_of_a_table_is_answered_without_a_choice(
         ("total amount in loans.csv | what did you do?", "The last run was csv-report"),
         ("list the files here | only the csv ones", "the project: 2 .csv files"),
         ("list the files here | 只看 csv 的", "个 .csv 文件"),
+        ("total amount per branch in loans.csv | sort it", "loans.csv by branch: North: 3 rows, amount sum 2,250; South"),
+        ("total amount per branch in loans.csv | top 2", "North: 3 rows, amount sum 2,250; South: 2 rows, amount sum 1,200; and 1 more"),
+        ("total amount per branch in loans.csv | highest first", "highest amount 1,200: North; North: 3 rows"),
+        ("total amount per branch in loans.csv | 从大到小", "North：3 行，amount 合计 2,250；South"),
+        ("total amount per branch in loans.csv | 不要 North", "branch != North） 按branch：East：1 行"),
+        ("which clerk sold most in loans.csv", "there is no column 'clerk'"),
     ],
-)
+)  # fmt: skip
 def test_a_short_message_after_a_run_changes_its_limits(place: Place, messages: str, told: str) -> None:
     """SEN-7, STK-3"""
     place.write("loans.csv", LOANS)

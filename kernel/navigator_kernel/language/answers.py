@@ -62,7 +62,11 @@ _GOES_ON = lazy_compile(
 )
 _LEAVES_OUT = lazy_compile(
     r"(?i)^(?:(?:and|but|now|also)\s+)*(?:without|except(?:\s+for)?|excluding|leaving\s+out|minus)\s+(?:the\s+)?\w"
-    r"|^(?:但|那|再)?(?:不含|不包括|除去|除开|排除|去掉)\s?\w"
+    r"|^(?:但|那|再)?(?:(?:不含|不包括|除去|除开|排除|去掉)\s?\w|不要\s?[A-Za-z])"
+)
+_IN_ORDER = lazy_compile(
+    r"(?i)^(?:(?:and|now)\s+)*(?:(?:the\s+)?(?:top|first|last|biggest|largest|smallest|highest|lowest)\s+\d{1,3}|(?:sort|order|rank)(?:ed)?"
+    r"(?:\s+(?:it|them|these))?(?:\s+by\s+[\w-]+)?|(?:highest|largest|biggest|most)\s+first)[.!]?$|^(?:前\s?\d{1,3}\s?[个名条]?|从[大高多]到[小低少]|排序|排一下|降序)$"
 )
 _OTHER_VALUE = lazy_compile(
     r"(?i)^(?:no|nope|wrong|sorry|不|不是|不对|错了)\s?[,，.。!:：-]\s?(?:not\s\S+[,，]?\s(?:but\s)?)?"
@@ -937,7 +941,11 @@ def _after_run(found: _Found, state: OpenState) -> Reading:
     if found.text.isdigit() and not state.asked:
         return Reading(outcome="nothing")
     goes_on = _CALLED_AGAIN.match(found.text) or (state.works and _GOES_ON.match(found.text))
-    if goes_on or (_LEAVES_OUT.match(found.text) and content and len(content.split()) <= 4):
+    if (
+        goes_on
+        or _IN_ORDER.match(found.text)
+        or (_LEAVES_OUT.match(found.text) and content and len(content.split()) <= 4)
+    ):
         return Reading(outcome="follow_up")
     if state.asked and not marks & {"undo", "thanks", "blame", "stop"} and len(content.split()) <= 6 and not found.asks:
         return Reading(outcome="follow_up")

@@ -655,7 +655,11 @@ def limits(
                 listed.append(Limit("where", condition, part["words"]))
                 listed += [Limit("where", f"{part['c']}<={part['to']}", part["words"])] if "to" in part else []
             elif kind != "plain":
-                value = part.get("g") or part.get("w") or (part["s"] + order if "s" in part else part["words"])
+                value = (
+                    part.get("g")
+                    or part.get("w")
+                    or (part["s"] + order if "s" in part else " desc" if kind == "sort" else part["words"])
+                )
                 listed.append(Limit(_AS.get(kind, kind), value, part["words"]))
                 if "g" in part and not {"s", "most", "often"}.isdisjoint(part):
                     by = "rows" if "often" in part else part.get("s", "")

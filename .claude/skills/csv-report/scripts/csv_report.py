@@ -100,10 +100,13 @@ def report(path: Path, source: str, asked: argparse.Namespace) -> dict[str, Any]
     by = chosen(head, [asked.group])[0] if asked.group else ""
     names = [name for name in chosen(head, parts_of(asked.columns)) if name != by]
     columns = {name: figures([row[head.index(name)] for row in body], comma=comma) for name in names}
+    if by and asked.top and about and not asked.sort:
+        asked.sort = " desc"
     if (
         asked.sort == " desc"
     ):  # no column is named: the first column of numbers that is not a key, else the count of rows
-        numbers = [name for name in names if columns[name]["type"] == "number" and name not in keys]
+        meant = [name for name in about if name in columns] or names
+        numbers = [name for name in meant if columns[name]["type"] == "number" and name not in keys]
         asked.sort = f"{numbers[0]} desc" if numbers else ""
         asked.top = asked.top or "" if numbers else asked.top or str(GROUPS)
     answer = {
@@ -173,7 +176,7 @@ def extremes(column: str, groups: list[dict[str, Any]], asked: argparse.Namespac
 def is_key(name: str, cells: Sequence[str]) -> bool:
     """Whether a column numbers the rows, so that its sum means nothing."""
     numbers = [int(cell) for cell in cells if cell.isascii() and cell.isdecimal() and len(cell) < 10]
-    counts = len(cells) > 2 and len(numbers) == len(cells) == max(numbers) - min(numbers) + 1 == len(set(numbers))
+    counts = len(numbers) == len(cells) > 4 and numbers == [*range(numbers[0], numbers[0] + len(numbers))]
     return counts or NAME_OF_KEY.search(name) is not None
 
 
