@@ -177,6 +177,7 @@ def test_a_question_about_the_groups_of_a_table_is_answered_without_a_choice(
         ("total amount in loans.csv | what did you do?", "The last run was csv-report"),
         ("list the files here | only the csv ones", "the project: 2 .csv files"),
         ("list the files here | 只看 csv 的", "个 .csv 文件"),
+        ("total amount per branch in loans.csv | sorted by branch", "loans.csv by branch: East: 1 row, amount sum 300; North"),
         ("total amount per branch in loans.csv | sort it", "loans.csv by branch: North: 3 rows, amount sum 2,250; South"),
         ("total amount per branch in loans.csv | top 2", "North: 3 rows, amount sum 2,250; South: 2 rows, amount sum 1,200; and 1 more"),
         ("total amount per branch in loans.csv | highest first", "highest amount 1,200: North; North: 3 rows"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -61,7 +61,7 @@ from navigator_kernel.values.route import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from navigator_kernel.model_ports import Judge
     from navigator_kernel.ports import Catalogue, Router
@@ -142,7 +142,8 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
         if refuses(request.need):
             return _intent(Direct(topic="declined"), "session", "declined")
         request = replace(request, need=without_refused(request.need))
-    text = matter(request)
+    last = session.sticky
+    text = matter(request, last.values.values() if request.way == "follow_up" and last is not None else ())
     retrieval = router.retrieve(text, k, files_in(request))
     if not is_long(request.need):  # of a long message the place and the kind of files are a small part
         retrieval = _without_place(retrieval, text, request, router)
@@ -163,8 +164,7 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     if request.target and request.way != "about" and not _another(retrieval, request.target):
         return _intent(Skills(names=(request.target,)), "session", "answer")
     # SEN-7, X-12: what continues the run before goes to the same subagent, unless it clearly means another skill
-    last = session.sticky
-    if request.way == "follow_up" and last is not None and not _leaves(request, retrieval, last.target, router):
+    if request.way == "follow_up" and last is not None and not _leaves(text, retrieval, last.target, router):
         # the same skill or MCP server with the new message
         again: Action = Skills(names=(last.target,))
         if last.agent == "mcp":
@@ -216,20 +216,16 @@ def _kind(path: PurePath) -> str:
     return next((end[1:] for end in reversed(path.suffixes) if not end[1:].isdigit()), path.name)
 
 
-def matter(request: PreprocessingResult) -> str:
+def matter(request: PreprocessingResult, before: Iterable[str] = ()) -> str:
     """The text for routing, in which only the type of each file is kept, or the name of a file without a type, with the
     mark of a file: whoever names one wants work done on it. What is left out, who it was, and the column of a table that
-    a figure is of, are not work."""
+    a figure is of, are not work; nor is any column of the tables `before`, which the run before worked on."""
     from navigator_kernel.language.stated import limits, without_columns
 
     text = request.need
-    tables = [
-        request.base / file.path
-        for file in (*request.files, *request.targets)
-        if file.usable and _TABLE.search(file.written)
-    ]
-    if tables and FIGURE.search(text):
-        names = [name for path in tables for name in header(path)]
+    named = [request.base / file.path for file in (*request.files, *request.targets) if file.usable]
+    tables = [*map(Path, before), *(named if FIGURE.search(text) else ())]
+    if names := [name for path in tables if _TABLE.search(path.name) for name in header(path)]:
         text = without_columns(text, names, "列" if request.language == "zh" else "column")
     if request.without:
         text = without_left_out(text, (file.written for file in request.without))
@@ -332,12 +328,12 @@ def _leaders(
     return tuple(leaders.values()) if len(leaders) > 1 else ()
 
 
-def _leaves(request: PreprocessingResult, retrieval: Retrieval, target: str, router: Router) -> bool:
-    """Whether what continues the run before clearly means another skill. The name of a file, like todo.md, says nothing
-    about the skill that is meant."""
+def _leaves(text: str, retrieval: Retrieval, target: str, router: Router) -> bool:
+    """Whether `text`, which continues the run before, clearly means another skill. The name of a file, like todo.md,
+    says nothing about the skill that is meant."""
     if not _another(retrieval, target):
         return False
-    plain = " ".join(word for word in matter(request).split() if not is_path(word))
+    plain = " ".join(word for word in text.split() if not is_path(word))
     return _another(router.retrieve(plain), target)
 
 
