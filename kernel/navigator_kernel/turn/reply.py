@@ -261,7 +261,8 @@ def _following(
         approval = replace(approval, question=turn.question or report.summary)
     question = _question(decision, report, turn, now) or before.question
     session = replace(session, approval=approval or turn.offer or before.approval, question=question)
-    session = replace(session, absent=_absent(decision, turn))
+    unknown = decision.result if isinstance(decision.result, Unknown) else None
+    session = replace(session, absent=_absent(unknown, turn.request) if unknown is not None else None)
     session = replace(session, talks=bool(reports) and _is_answer(reports))
     if isinstance(decision.result, Direct) and decision.result.topic == "released":
         return replace(session, sticky=None, failures=0)
@@ -279,15 +280,14 @@ def _following(
     return replace(session, sticky=sticky, failures=failures, failed=last, retry=retry)
 
 
-def _absent(decision: RouteDecision, turn: TurnSummary) -> AbsentFile | None:
+def _absent(unknown: Unknown, request: PreprocessingResult) -> AbsentFile | None:
     """What the next message can put right: the only file that the message names and that does not exist."""
-    result, request = decision.result, turn.request
-    if not isinstance(result, Unknown) or result.what != "file" or result.refused:
+    if unknown.what != "file" or unknown.refused:
         return None
     names = [file.written for file in (*request.files, *request.targets) if file.problem]
     if len(names) != 1 or request.original.count(names[0]) != 1:
         return None
-    near = result.suggestions[0] if len(result.suggestions) == 1 else ""
+    near = unknown.suggestions[0] if len(unknown.suggestions) == 1 else ""
     return AbsentFile(message=request.original, name=names[0], near=near)
 
 

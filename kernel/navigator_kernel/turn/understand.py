@@ -223,9 +223,10 @@ def matter(request: PreprocessingResult, before: Iterable[str] = ()) -> str:
     from navigator_kernel.language.stated import limits, without_columns
 
     text = request.need
-    named = [request.base / file.path for file in (*request.files, *request.targets) if file.usable]
-    tables = [*map(Path, before), *(named if FIGURE.search(text) else ())]
-    if names := [name for path in tables if _TABLE.search(path.name) for name in header(path)]:
+    if before or FIGURE.search(text):
+        named = (request.base / file.path for file in (*request.files, *request.targets) if file.usable)
+        tables = [*map(Path, before), *(named if FIGURE.search(text) else ())]
+        names = [name for path in tables if _TABLE.search(path.name) for name in header(path)]
         text = without_columns(text, names, "列" if request.language == "zh" else "column")
     if request.without:
         text = without_left_out(text, (file.written for file in request.without))
