@@ -143,7 +143,7 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
             return _intent(Direct(topic="declined"), "session", "declined")
         request = replace(request, need=without_refused(request.need))
     last = session.sticky
-    text = matter(request, last.values.values() if request.way == "follow_up" and last is not None else ())
+    text = matter(request)
     retrieval = router.retrieve(text, k, files_in(request))
     if not is_long(request.need):  # of a long message the place and the kind of files are a small part
         retrieval = _without_place(retrieval, text, request, router)
@@ -152,6 +152,10 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
             # What is quoted is what to work on, and may speak of anything
             general = router.retrieve(QUOTED.sub(_TEXT[request.language], text), k, files_in(request))
             retrieval = general if general.band == "route" else retrieval
+    before = last.values.values() if request.way == "follow_up" and last is not None else ()
+    if (before or retrieval.band != "route") and (plain := _without_columns(text, request, before)) != text:
+        general = router.retrieve(plain, k, files_in(request))
+        text, retrieval = (plain, general) if before or general.band == "route" else (text, retrieval)
     same = retrieval.band == "route" and retrieval.candidates[0].name == request.target
     used = set(session.sticky.values.values()) if session.sticky is not None else set[str]()
     named_in = (*request.files, *(target for target in request.targets if not target.loose))
@@ -216,18 +220,12 @@ def _kind(path: PurePath) -> str:
     return next((end[1:] for end in reversed(path.suffixes) if not end[1:].isdigit()), path.name)
 
 
-def matter(request: PreprocessingResult, before: Iterable[str] = ()) -> str:
+def matter(request: PreprocessingResult) -> str:
     """The text for routing, in which only the type of each file is kept, or the name of a file without a type, with the
-    mark of a file: whoever names one wants work done on it. What is left out, who it was, and the column of a table that
-    a figure is of, are not work; nor is any column of the tables `before`, which the run before worked on."""
-    from navigator_kernel.language.stated import limits, without_columns
+    mark of a file: whoever names one wants work done on it. What is left out, and who it was, is not work."""
+    from navigator_kernel.language.stated import limits
 
     text = request.need
-    if before or FIGURE.search(text):
-        named = (request.base / file.path for file in (*request.files, *request.targets) if file.usable)
-        tables = [*map(Path, before), *(named if FIGURE.search(text) else ())]
-        names = [name for path in tables if _TABLE.search(path.name) for name in header(path)]
-        text = without_columns(text, names, "列" if request.language == "zh" else "column")
     if request.without:
         text = without_left_out(text, (file.written for file in request.without))
     paths = {target.written: target.path for target in request.targets}  # a title, as "the readme", says no type itself
@@ -239,6 +237,17 @@ def matter(request: PreprocessingResult, before: Iterable[str] = ()) -> str:
         author = "作者" if request.language == "zh" else "author"
         text = lazy_compile(re.escape(limit.value), re.IGNORECASE).sub(author, text, count=1)
     return text
+
+
+def _without_columns(text: str, request: PreprocessingResult, before: Iterable[str]) -> str:
+    """The text without the names of columns, which say what a figure is of, and not which skill: those of the tables
+    that the message names, if it asks for a figure, and of the tables `before`, which the last run worked on."""
+    from navigator_kernel.language.stated import without_columns
+
+    named = (request.base / file.path for file in (*request.files, *request.targets) if file.usable)
+    tables = [*map(Path, before), *(named if FIGURE.search(text) else ())]
+    names = [name for path in tables if _TABLE.search(path.name) for name in header(path)]
+    return without_columns(text, names, "列" if request.language == "zh" else "column") if names else text
 
 
 def _without_place(retrieval: Retrieval, named: str, request: PreprocessingResult, router: Router) -> Retrieval:
