@@ -44,5 +44,5 @@ def test_rooms() -> None:
 
 
 def test_lines() -> None:
-    assert sum(map(line_count, python_files("kernel"))) <= 75_726  # goal 42,000
-    assert sum(map(line_count, python_files("kernel/navigator_kernel"))) <= 70_677  # goal 36,000
+    assert sum(map(line_count, python_files("kernel"))) <= 75_739  # goal 42,000
+    assert sum(map(line_count, python_files("kernel/navigator_kernel"))) <= 70_690  # goal 36,000

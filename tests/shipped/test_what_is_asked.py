@@ -141,7 +141,7 @@ SENSORS = (
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "expected"),
     [
         ("which branch has the most loans in loans.csv", "loans.csv by branch: North: 3 rows"),
         ("which branch has the most open loans in loans.csv", "status = open by branch: North: 2 rows"),
@@ -157,16 +157,16 @@ SENSORS = (
     ],
 )  # fmt: skip
 def test_a_question_about_the_groups_of_a_table_is_answered_without_a_choice(
-    place: Place, message: str, told: str
+    place: Place, message: str, expected: str
 ) -> None:
     """The names of columns say what is meant, and not which skill."""
     place.write("loans.csv", LOANS)
     place.write("sensors.csv", SENSORS)
-    assert told in place.talk().say(message).report.summary
+    assert expected in place.talk().say(message).report.summary
 
 
 @pytest.mark.parametrize(
-    ("messages", "told"),
+    ("messages", "expected"),
     [
         ("count the loans per branch in loans.csv | and only the open ones", "loans.csv, status = open by branch: "),
         ("count the loans per branch in loans.csv | and without South", "branch != South by branch: East: 1 row"),
@@ -180,17 +180,28 @@ def test_a_question_about_the_groups_of_a_table_is_answered_without_a_choice(
         ("total amount per branch in loans.csv | sorted by branch", "loans.csv by branch: East: 1 row, amount sum 300; North"),
         ("total amount per branch in loans.csv | sort it", "loans.csv by branch: North: 3 rows, amount sum 2,250; South"),
         ("total amount per branch in loans.csv | top 2", "North: 3 rows, amount sum 2,250; South: 2 rows, amount sum 1,200; and 1 more"),
-        ("total amount per branch in loans.csv | highest first", "highest amount 1,200: North; North: 3 rows"),
+        ("total amount per branch in loans.csv | highest first", "loans.csv by branch: North: 3 rows, amount sum 2,250; South"),
         ("total amount per branch in loans.csv | 从大到小", "North：3 行，amount 合计 2,250；South"),
         ("total amount per branch in loans.csv | 不要 North", "branch != North） 按branch：East：1 行"),
         ("which clerk sold most in loans.csv", "there is no column 'clerk'"),
     ],
 )  # fmt: skip
-def test_a_short_message_after_a_run_changes_its_limits(place: Place, messages: str, told: str) -> None:
+def test_a_short_message_after_a_run_changes_its_limits(place: Place, messages: str, expected: str) -> None:
     """SEN-7, STK-3"""
     place.write("loans.csv", LOANS)
     place.write("sensors.csv", SENSORS)
-    assert told in answers_of(place, messages)[-1]
+    assert expected in answers_of(place, messages)[-1]
+
+
+@pytest.mark.parametrize(
+    "words", ["no, nothing else", "without me", "without running it again", "no, don't", "sorry, my mistake", "去掉"]
+)
+def test_a_refusal_after_a_run_on_a_table_does_not_run_it_again(place: Place, words: str) -> None:
+    """Only a value of the table is a limit: `no, South`, `without South`."""
+    place.write("loans.csv", LOANS)
+    talk = place.talk()
+    talk.say("total amount per branch in loans.csv")
+    assert talk.say(words).report.agent == "kernel"
 
 
 def test_open_tasks_of_a_markdown_file_that_is_named_are_todos(place: Place) -> None:

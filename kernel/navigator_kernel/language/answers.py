@@ -60,17 +60,9 @@ _CALLED_AGAIN = lazy_compile(r"(?i)^(?:and )?(?:again|once more|next|now|再来|
 _GOES_ON = lazy_compile(
     r"(?i)^(?:please )?(?:continue|go on|carry on|keep going|proceed|继续|接着|接着来|往下)[\s.!。！吧]*$"
 )
-_LEAVES_OUT = lazy_compile(
-    r"(?i)^(?:(?:and|but|now|also)\s+)*(?:without|except(?:\s+for)?|excluding|leaving\s+out|minus)\s+(?:the\s+)?\w"
-    r"|^(?:但|那|再)?(?:(?:不含|不包括|除去|除开|排除|去掉)\s?\w|不要\s?[A-Za-z])"
-)
 _IN_ORDER = lazy_compile(
     r"(?i)^(?:(?:and|now)\s+)*(?:(?:the\s+)?(?:top|first|last|biggest|largest|smallest|highest|lowest)\s+\d{1,3}|(?:sort|order|rank)(?:ed)?"
     r"(?:\s+(?:it|them|these))?(?:\s+by\s+[\w-]+)?|(?:highest|largest|biggest|most)\s+first)[.!]?$|^(?:前\s?\d{1,3}\s?[个名条]?|从[大高多]到[小低少]|排序|排一下|降序)$"
-)
-_OTHER_VALUE = lazy_compile(
-    r"(?i)^(?:no|nope|wrong|sorry|不|不是|不对|错了)\s?[,，.。!:：-]\s?(?:not\s\S+[,，]?\s(?:but\s)?)?"
-    r"(?:i\smeant?|it['’]?s|only|just|for|in|我说的是|是|要的?是|是|看)?\s?(?:the\s)?(?:[\w.-]+(?:\s[\w.-]+)?)[.!。]?$"
 )
 # A refusal of what was asked for, whatever it was, and words behind which the next order stands by itself
 _DROPPED = lazy_compile(
@@ -940,12 +932,8 @@ def _after_run(found: _Found, state: OpenState) -> Reading:
         return Reading(outcome="other")
     if found.text.isdigit() and not state.asked:
         return Reading(outcome="nothing")
-    goes_on = _CALLED_AGAIN.match(found.text) or (state.works and _GOES_ON.match(found.text))
-    if (
-        goes_on
-        or _IN_ORDER.match(found.text)
-        or (_LEAVES_OUT.match(found.text) and content and len(content.split()) <= 4)
-    ):
+    goes_on = state.works and _GOES_ON.match(found.text)
+    if goes_on or _CALLED_AGAIN.match(found.text) or _IN_ORDER.match(found.text):
         return Reading(outcome="follow_up")
     if state.asked and not marks & {"undo", "thanks", "blame", "stop"} and len(content.split()) <= 6 and not found.asks:
         return Reading(outcome="follow_up")
@@ -955,8 +943,6 @@ def _after_run(found: _Found, state: OpenState) -> Reading:
         return Reading(outcome="undo")
     if marks & {"correct", "blame", "no"} and not found.asks and _names_other(found, state):
         return Reading(outcome="follow_up")
-    if not marks & {"stop", "self", "thanks", "blame"} and content and _OTHER_VALUE.match(found.text):
-        return Reading(outcome="follow_up")  # "no, Oslo"
     if "blame" in marks or ("correct" in marks and not marks & {"again"} and not found.asks):
         return Reading(outcome="complaint")
     if "verb.delete" in found.weak and not content and not marks & {"no", "stop"} and not found.asks:

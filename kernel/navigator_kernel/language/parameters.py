@@ -73,6 +73,15 @@ _EXPLICIT = lazy_compile(
     r"group|broken|split|分组|(?:by|per) (?:hour|day|week|month|quarter|year)|[按每].*(?:小时|[天日周月年]|季度)"
 )
 _JSON = {".json", ".jsonl", ".ndjson"}
+_TABLES = {".csv", ".tsv", *_JSON}
+# A short message that leaves out a value of the table before, or puts one in the place of another
+_OTHER_LIMIT = lazy_compile(
+    r"(?:(?:and|but|now|also)\s+)*(?:without|except(?:\s+for)?|excluding|leaving\s+out|minus)\s+(?:the\s+)?(?P<without>\S.{0,60})"
+    r"|(?:但|那|再)?(?:不含|不包括|除去|除开|排除|去掉|不要)\s?(?P<zh>\S.{0,20})"
+    r"|(?:no|nope|wrong|sorry|不|不是|不对|错了)\s?[,，.。!:：-]\s?(?:i\smeant?|it['’]?s|only|just|for|in|我说的是|要的?是|是|看)?\s?"
+    r"(?:the\s)?(?P<other>\S.{0,40})",
+    re.IGNORECASE,
+)
 MOST_CHOICES = 9  # files of a folder in one question
 _HEAD = 64 * 1024  # bytes of a file in which the names of its columns are looked for
 _CELLS = 2**20  # bytes in which its values are looked for
@@ -136,6 +145,20 @@ def parameters(
         missing=missing,
         problem=_problem(specs, values, missing, [*files, *targets], request),
         unclear=next((target for target in targets if target.choices and wants_path(specs)), None),
+    )
+
+
+def names_value(text: str, before: Mapping[str, str]) -> bool:
+    """Whether a short text leaves out or corrects a value of the table that is among the last run's values `before`:
+    `without Oslo`, `no, Oslo`. `No, thanks` and `without me` name none."""
+    hit = _OTHER_LIMIT.fullmatch(text.strip(" \t.!?。！？"))
+    if hit is None:
+        return False
+    tables = [path for path in map(Path, before.values()) if path.suffix.lower() in _TABLES]
+    values = {fold(value) for table in tables for value in (*header(table), *_cells(table))} - _ORDINARY
+    named = fold(next(filter(None, hit.groups())))
+    return not values.isdisjoint((named, *named.split("-"))) or any(
+        not value.isascii() and named.startswith(value) for value in values
     )
 
 

@@ -713,7 +713,8 @@ def chosen(text: str, declared: str) -> tuple[str, ...]:
     wanted, unwanted, general = dict[str, None](), set[str](), set[str]()
     for name, words in choices(declared).items():
         pattern = "|".join(
-            rf"(?<![a-z0-9_]){re.escape(word)}(?![a-z0-9_])" if word.isascii() else re.escape(word) for word in words
+            rf"(?<![a-z0-9_]){re.escape(word)}(?![a-z0-9_])(?! first(?![a-z]))" if word.isascii() else re.escape(word)
+            for word in words
         )
         for hit in lazy_compile(pattern).finditer(text):
             wanted[name.removeprefix("*")] = None

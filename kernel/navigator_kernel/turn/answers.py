@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.language.answers import OpenState, Outcome, Reading, Situation, only_file, read, wants_text
+from navigator_kernel.language.parameters import names_value
 from navigator_kernel.language.signs import is_path, named_files
 from navigator_kernel.routing.skill_orders import LIMIT, order_of_named, skill_order
 from navigator_kernel.text import clean, has_words, language_of
@@ -121,6 +122,8 @@ def resume(message: Message, session: Session, now: str = "", catalogue: Catalog
         resumed = Resumed(message=replace(message, text=text), session=replace(session, retry=()))
     else:
         reading = _read(message.text, _nothing_open(session, now), catalogue)
+        if last is not None and not session.retry and names_value(message.text, last.values):
+            reading = Reading(outcome="follow_up")
         resumed = _on_nothing(message, session, reading)
     if question is None:
         return resumed

@@ -102,6 +102,8 @@ def report(path: Path, source: str, asked: argparse.Namespace) -> dict[str, Any]
     columns = {name: figures([row[head.index(name)] for row in body], comma=comma) for name in names}
     if by and asked.top and about and not asked.sort:
         asked.sort = " desc"
+    if asked.sort == "rows desc" and "rows" not in head:
+        asked.sort, asked.top = "", asked.top or str(GROUPS)  # groups without an order are in that of their rows
     if (
         asked.sort == " desc"
     ):  # no column is named: the first column of numbers that is not a key, else the count of rows
@@ -129,8 +131,7 @@ def report(path: Path, source: str, asked: argparse.Namespace) -> dict[str, Any]
             summary += ", ".join(line[2:-2].split(" | ")[at] for line in first[2:7])
         text = "\n".join([*table(columns), *(["", *first] if first else [])])
         return {"summary": summary, **answer, "text": text}
-    counted = asked.sort.removesuffix(" desc") == "rows" and "rows" not in head
-    order = chosen(head, [asked.sort.removesuffix(" desc")])[0] if asked.sort and not counted else ""
+    order = chosen(head, [asked.sort.removesuffix(" desc")])[0] if asked.sort else ""
     groups = groups_of((head, body), by, names, "" if order in keys - {by} else order, asked, comma=comma)
     shown_groups = groups[: int(asked.top) if asked.top else GROUPS]
     numbers = [each for each in names if any(group["columns"][each]["type"] == "number" for group in groups)]
@@ -181,7 +182,7 @@ def is_key(name: str, cells: Sequence[str]) -> bool:
 
 
 def without_keys(columns: dict[str, Figures], keys: set[str]) -> list[str]:
-    """The first columns of numbers that are no keys, else of numbers."""
+    """The first columns of numbers without those that only number the rows; if there are no others, with them."""
     numbers = [name for name, column in columns.items() if column["type"] == "number"]
     return ([name for name in numbers if name not in keys] or numbers)[:IN_SUMMARY]
 
